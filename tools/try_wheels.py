@@ -34,6 +34,7 @@ EXAMPLES = (
     "plugin-quota",
     "plugin-redact",
     "plugin-schema",
+    "plugin-storage-sqlite",
 )
 START_DEADLINE_S = 30
 

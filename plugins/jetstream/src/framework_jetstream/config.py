@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_CONSUMERS = 1000
 DEFAULT_BLOCK_CACHE_BYTES = 32 << 20
+DEFAULT_STORAGE_TIMEOUT_S = 10.0
 
 
 class ServerLimits(Struct, frozen=True, omit_defaults=True):
@@ -55,6 +56,8 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     """Between syncs; 0: what is acknowledged was synced before."""
     block_cache_bytes: int = DEFAULT_BLOCK_CACHE_BYTES
     """Of messages that stay in memory although segments have them."""
+    storage_timeout_s: float = DEFAULT_STORAGE_TIMEOUT_S
+    """That a storage kind may take for one segment."""
 
 
 def jetstream_section() -> ConfigSection:
@@ -112,6 +115,7 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         limits=_limits_from_values(value["limits"] or _LIMITS.defaults),
         sync_interval_s=value["sync_interval"],
         block_cache_bytes=value["block_cache_size"],
+        storage_timeout_s=value["storage_timeout"],
     )
 
 
@@ -220,6 +224,10 @@ _OPTIONS = (
            help="Whether fields of requests that nobody knows are errors"),
     Option(name="block_cache_size", kind=Kind.SIZE, default=DEFAULT_BLOCK_CACHE_BYTES, minimum=0,
            help="Messages of streams in files that stay in memory although segments have them"),
+    Option(name="storage_timeout", kind=Kind.DURATION, default=DEFAULT_STORAGE_TIMEOUT_S,
+           minimum=0.1,
+           help="How long a storage kind of a plugin may take for one segment, before its streams"
+                " are refused"),
     _LIMITS,
     _absent("key", "ek", "encryption_key", what="encryption at rest", secret=True),
     _absent("prev_key", "prev_ek", "prev_encryption_key", what="encryption at rest", secret=True),

@@ -1,4 +1,7 @@
-"""`JetStream`: the streams of a server, and the API that makes, lists and reaches them."""
+"""`JetStream`: the streams of a server, and the API that makes, lists and reaches them.
+
+Size: one case for each message and each request that is about no stream, or makes one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from typing_extensions import override
 
-from framework.actors import STOP_ON_FAILURE, Component, Reply
+from framework.actors import STOP_ON_FAILURE, Component, Reply, Supervision
 from framework_jetstream.api.answers import (
     LIST_MAX,
     NAMES_MAX,
@@ -36,6 +39,8 @@ from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
 from framework_jetstream.engine.verbs import Event, Verb
 from framework_jetstream.sourcing.rules import check_origins
+from framework_jetstream.storage.records import kind_of
+from framework_jetstream.storage.storage_keeper import StorageKeeper
 from framework_jetstream.stream.account_limits import (
     check_server,
     check_stream,
@@ -45,7 +50,7 @@ from framework_jetstream.stream.account_limits import (
 from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
 from framework_jetstream.stream.engine_limits import EngineLimits
-from framework_jetstream.stream.rules import check_create, limits_of, settled
+from framework_jetstream.stream.rules import check_create, check_storage, limits_of, settled
 from framework_jetstream.stream.stream import Stream, sources_of, state_from_numbers
 
 if TYPE_CHECKING:
@@ -64,9 +69,19 @@ if TYPE_CHECKING:
     from framework_jetstream.host import Host
     from framework_jetstream.snapshots.archive import ArchivedConsumer
     from framework_jetstream.snapshots.restore import Origin
+    from framework_jetstream.storage.storage import Storage
 
 JETSTREAM: Final = "jetstream"
 """Name of its ComponentSpec."""
+WHILE_OFFLINE: Final = frozenset({
+    "stream_info",
+    "stream_delete",
+    "consumer_info",
+    "consumer_list",
+    "consumer_names",
+    "consumer_delete",
+})
+"""What of a stream is answered whose storage kind fails."""
 
 
 class JetStream(Component):
@@ -80,6 +95,7 @@ class JetStream(Component):
         exchange: Takes and sends pieces of archives, and frames of exports.
         places: Of exports.
         host: The server.
+        storage: Kinds that keep segments of streams.
         clock: Returns the Unix time in nanoseconds.
     """
 
@@ -120,6 +136,13 @@ class JetStream(Component):
         consumers_of: str | None = None
         """As in `Census.take`."""
 
+    class StorageTold(Struct, frozen=True):
+        """A storage kind fails from now on, or is well again."""
+
+        kind: str
+        problem: str
+        """Empty: it is well."""
+
     def __init__(
         self,
         *,
@@ -130,6 +153,7 @@ class JetStream(Component):
         exchange: Exchange,
         places: Places,
         host: Host,
+        storage: Storage,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         super().__init__()
@@ -140,6 +164,7 @@ class JetStream(Component):
         self._exchange = exchange
         self._places = places
         self._host = host
+        self._storage = storage
         self._clock = clock
         self._handlers: dict[str, Callable[[JetStream.ApiRequest, str], None]] = {
             "account_info": self._account_info,
@@ -167,6 +192,9 @@ class JetStream(Component):
                 self._book.use_number(last_number)
                 for restored in streams:
                     self._go_on(restored, opened)
+                self._keep_segments(streams)
+            case JetStream.StorageTold(kind, problem):
+                self._follow_storage(kind, problem)
             case EngineEvent(kind=Event.OUT_OF_STORAGE):
                 self._advisories.say_out_of_storage(self._host, message.data.decode())
             case JetStream.FollowLimits():
@@ -209,6 +237,7 @@ class JetStream(Component):
         check_before_all(kind, request.payload, is_strict=self._host.is_strict)
         if self._host.limits(request.account) is None:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        self._book.check_online(request.account, name)
         if handler := self._handlers.get(kind):
             handler(request, name)
             return
@@ -216,6 +245,8 @@ class JetStream(Component):
         if entry is None:
             self._refuse_without_stream(kind, name, request.payload)
         assert entry is not None
+        if entry.offline and kind not in WHILE_OFFLINE:
+            raise failure(ErrCode.STREAM_OFFLINE_REASON, err=entry.offline)
         assert entry.stream is not None
         entry.stream.tell(
             Stream.Request(
@@ -293,6 +324,7 @@ class JetStream(Component):
         fill_in_window(self._host.config, wanted)
         config = settled(wanted)
         check_create(config)
+        check_storage(config, self._storage.kinds)
         check_origins(config, partial(self._book.config_of, request.account))
         known = self._book.get(request.account, name)
         if known is not None:
@@ -301,6 +333,7 @@ class JetStream(Component):
             assert known.stream is not None
             known.stream.tell(Stream.Request("stream_create", b"", request.reply))
             return
+        self._check_kind(config)
         self.check_room(request.account, config, is_new=True)
         self._book.check_subjects(request.account, config)
         entry = StreamEntry(
@@ -363,6 +396,7 @@ class JetStream(Component):
             raise failure(ErrCode.STREAM_MISMATCH)
         config = settled(wanted)
         check_create(config)
+        self._check_kind(config)
         check_origins(config, partial(self._book.config_of, request.account))
         self.check_room(request.account, config, is_new=True)
         if self._book.get(request.account, name) is not None:
@@ -414,6 +448,44 @@ class JetStream(Component):
             created_ns=origin.created_ns,
         )
         self._begin(entry).tell(Stream.Adopt(consumers, made))
+
+    # -- storage kinds ---------------------------------------------------------------------------
+
+    def _check_kind(self, config: StreamConfig) -> None:
+        """Raise ApiFailure for a new stream that its storage kind can't keep now."""
+        check_storage(config, self._storage.kinds)
+        if problem := self._storage.problems.get(kind_of(config.metadata)):
+            raise failure(ErrCode.STREAM_OFFLINE_REASON, err=problem)
+
+    def _keep_segments(self, streams: Sequence[RestoredStream]) -> None:
+        """Let kinds have what is to be theirs, and go on with what was left undone."""
+        for kind in self._storage.kinds:
+            keeper = self.spawn(
+                StorageKeeper,
+                name=f"storage-{kind}",
+                supervision=Supervision(),
+                storage=self._storage,
+                kind=kind,
+                told=lambda problem, kind=kind: self.actor_ref.tell(
+                    JetStream.StorageTold(kind, problem)
+                ),
+            )
+            self._storage.serve(kind, keeper)
+        groups = {it.group: kind_of(it.saved.config.metadata) for it in streams}
+        self._storage.go_on(groups)
+
+    def _follow_storage(self, kind: str, problem: str) -> None:
+        """Refuse what is for a kind that fails, or no more."""
+        for entry in self._book.all():
+            if kind_of(entry.config.metadata) == kind:
+                entry.offline = problem and f"storage kind {kind}: {problem}"
+                self._link.ask(
+                    self.actor_ref,
+                    Verb.REFUSE_STREAM,
+                    entry.number,
+                    then=lambda _: None,
+                    numbers=(bool(problem),),
+                )
 
     def check_room(self, account: str, config: StreamConfig, *, is_new: bool = False) -> None:
         """Raise ApiFailure where an account, or this server, has no room for a stream."""

@@ -23,9 +23,10 @@ from framework_jetstream.stream.account_limits import reserved_bytes
 from framework_jetstream.stream.stream import sources_of, state_from_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from framework.spec import HealthQuestion, ServerContext
+    from framework_jetstream.api.saved import Offline
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.host import Host
     from framework_jetstream.rivals import Rivals
@@ -90,6 +91,7 @@ class Monitor:
         """What was found damaged when the streams were read."""
         self.trouble: Callable[[], str] = str
         """Says why nothing can be stored now."""
+        self._failing: Mapping[str, str] = {}
 
     # -- /jsz ------------------------------------------------------------------------------------
 
@@ -238,6 +240,31 @@ class Monitor:
         for it in damaged:
             self._report(it)
 
+    def watch_storage(self, problems: Mapping[str, str], offline: Sequence[Offline]) -> None:
+        """Say from now on how storage kinds are.
+
+        Args:
+            problems: Of those that fail, by name; is changed by whoever sees to them.
+            offline: Streams that could not be read from them.
+        """
+        self._failing = problems
+        for it in offline:
+            stream = it.config.name
+            self.damage.append(
+                HealthProblem(
+                    kind="STREAM",
+                    error=f"JetStream: stream is offline: {it.reason}",
+                    account=it.account,
+                    stream=stream,
+                )
+            )
+            self._server.log.error(
+                "Stream {account} > {stream} is offline until the next start: {reason}",
+                account=it.account,
+                stream=stream,
+                reason=it.reason,
+            )
+
     def lose(self, number: int, first: int, last: int) -> None:
         """Say that messages of a stream were found damaged when they were read."""
         entry = next((it for it in self._book.all() if it.number == number), None)
@@ -264,6 +291,10 @@ class Monitor:
         """Return what is wrong with the files, or what was asked for and is not there."""
         trouble = self.trouble()
         problems = [HealthProblem(kind="JETSTREAM", error=trouble)] if trouble else []
+        problems += [
+            HealthProblem(kind="JETSTREAM", error=f"JetStream: {it}; its streams are refused")
+            for it in self._failing.values()
+        ]
         if not question.is_shallow:
             problems += self.damage
         return [*problems, *self._look_for(question)]

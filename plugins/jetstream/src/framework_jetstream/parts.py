@@ -21,6 +21,8 @@ from framework_jetstream.monitor import Monitor
 from framework_jetstream.placement.policy import placement_policy
 from framework_jetstream.resources import settled_config
 from framework_jetstream.rivals import Rivals
+from framework_jetstream.storage.kinds import storage_kinds
+from framework_jetstream.storage.storage import Storage
 from framework_jetstream.stream.book import StreamBook
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     exchange: Exchange
     monitor: Monitor
     rivals: Rivals
+    storage: Storage
     placement: PlacementPolicy | None
     """Of a plugin."""
 
@@ -55,6 +58,7 @@ class Parts(Struct, frozen=True, kw_only=True):
             "exchange": self.exchange,
             "places": Places(),
             "host": self.host,
+            "storage": self.storage,
         }
 
 
@@ -82,6 +86,11 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         started_ns=clock(),
         report=lambda problem: server.log.error("{detail}", detail=problem),
     )
+    storage = Storage(
+        storage_kinds(server),
+        answer_s=config.storage_timeout_s,
+        report=lambda problem: server.log.error("{detail}", detail=problem),
+    )
     return Parts(
         link=EngineLink(config.domain),
         host=host,
@@ -101,5 +110,6 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             server=server, host=host, book=book, usage=usage, rivals=rivals, clock=clock
         ),
         rivals=rivals,
+        storage=storage,
         placement=placement_policy(server),
     )

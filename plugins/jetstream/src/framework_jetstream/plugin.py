@@ -48,7 +48,7 @@ _parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
 
 @hookimpl
 def framework_addhooks(hooks: HookOffer) -> None:
-    """Offer the hook by which plugins place streams."""
+    """Offer the hooks by which plugins place streams, and keep their segments."""
     hooks.add_hookspecs(hookspecs)
 
 
@@ -101,7 +101,9 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         from framework_jetstream.recovery import by_account, restore  # noqa: PLC0415 - the same
 
         folder = _open_folder(server, parts)
-        restored = parts.link.use_log(folder, restore, parts.host.config.block_cache_bytes)
+        restored = parts.link.use_log(
+            folder, restore, parts.host.config.block_cache_bytes, parts.storage
+        )
         known, strangers = by_account(restored.streams, parts.host.account_number)
         for it in strangers:
             server.log.warning(
@@ -110,6 +112,8 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
                 account=it.saved.account,
             )
         parts.monitor.watch(parts.link.trouble, restored.damaged)
+        parts.monitor.watch_storage(parts.storage.problems, restored.offline)
+        parts.book.offline.update({(it.account, it.config.name): it for it in restored.offline})
         parts.link.hear_of_losses(parts.monitor.lose)
         parts.link.start(port)
         opened = {it: Reply[None]() for stream in known for it in stream.numbers}

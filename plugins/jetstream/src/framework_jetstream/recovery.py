@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from framework_jetstream.api.saved import (
     Damaged,
+    Offline,
     Restored,
     RestoredConsumer,
     RestoredStream,
@@ -18,6 +19,7 @@ from framework_jetstream.api.saved import (
 )
 from framework_jetstream.log.offline import words_of
 from framework_jetstream.log.record import NewerVersionError
+from framework_jetstream.storage.records import StorageProblemError
 from framework_jetstream.store.folder import name_of
 from framework_jetstream.store.named import segments_of
 from framework_jetstream.store.offline import SegmentReason, words_of_damage
@@ -52,6 +54,8 @@ class Segments(Protocol):
 def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     """Let an engine have the streams and consumers of a log and its segments, as they were.
 
+    A stream whose storage kind fails stays in the log as it is, and is not served.
+
     Raises:
         msgspec.ValidationError: A newer version has described a stream or consumer.
         NewerVersionError: A newer version wrote a segment.
@@ -62,28 +66,34 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     damaged: list[tuple[int, int, SegmentDamage]] = []
     last_files = dict(segments.files())
     needed: set[tuple[int, int]] = set()
-    for group in log.groups():
+    offline: dict[tuple[str, str, int], Offline] = {}
+    for group in _streams_first(log, unknown):
         state = log.group(group)
         assert state is not None, "it is listed"
-        if not state.description:
-            unknown.append(group)
-            continue
         known, description, named = _described(state)
+        if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
+            continue
         saved[group] = known
         numbers[group] = len(saved)
         if isinstance(known, SavedStream):
             needed |= {(group, file) for file in named.files} if named is not None else set()
-            damaged += engine.restore_stream(
-                numbers[group],
-                group,
-                known.config.name.encode(),
-                description,
-                limits_of(known.config),
-                known.config.first_seq,
-                last_files.get(group, 0) + 1,
-                segments.read,
-                known.replicas,
-            )
+            next_segment = last_files.get(group, 0) + 1
+            try:
+                damaged += engine.restore_stream(
+                    numbers[group],
+                    group,
+                    known.config.name.encode(),
+                    description,
+                    limits_of(known.config),
+                    known.config.first_seq,
+                    next_segment,
+                    segments.read,
+                    known.replicas,
+                )
+            except StorageProblemError as problem:
+                engine.abandon_stream(group)
+                del saved[group]
+                offline[_identity(known)] = Offline(known.account, known.config, str(problem))
         elif isinstance(known, SavedGroup):
             engine.restore_group(numbers[group], group, known.replicas)
         else:
@@ -97,14 +107,57 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     for group in engine.replay(update):
         engine.forget_group(group)
         del saved[group]
-    for group, file in sorted({it[:2] for it in damaged}):
-        segments.keep(group, file)
-    if not log.damage and not unknown:
-        for group, file in set(segments.files()) - needed:
-            segments.remove(group, file)
+    _tidy(segments, damaged, needed, is_sure=not log.damage and not unknown)
     found = _damaged(engine, log, saved, unknown) + _damaged_segments(saved, damaged)
     groups = {it.name: numbers[at] for at, it in saved.items() if isinstance(it, SavedGroup)}
-    return Restored(_families(engine, saved, numbers), found, groups)
+    families = _families(engine, saved, numbers)
+    return Restored(families, found, groups, list(offline.values()))
+
+
+def _tidy(
+    segments: Segments,
+    damaged: list[tuple[int, int, SegmentDamage]],
+    needed: set[tuple[int, int]],
+    *,
+    is_sure: bool,
+) -> None:
+    """Let damaged segments stay for people, and remove those that nobody needs.
+
+    Args:
+        segments: Where they are.
+        damaged: As `Engine.restore_stream` returns it.
+        needed: By group and file.
+        is_sure: Whether the log has said all that is needed.
+    """
+    for group, file in sorted({it[:2] for it in damaged}):
+        segments.keep(group, file)
+    for group, file in set(segments.files()) - needed if is_sure else ():
+        segments.remove(group, file)
+
+
+def _streams_first(log: Log, unknown: list[int]) -> list[int]:
+    """Return the groups that say what they are, streams before others; `unknown` gets the rest."""
+    streams, others = [], []
+    for group in log.groups():
+        state = log.group(group)
+        assert state is not None, "it is listed"
+        if not state.description:
+            unknown.append(group)
+        elif isinstance(saved_from_text(state.description), SavedStream):
+            streams.append(group)
+        else:
+            others.append(group)
+    return streams + others
+
+
+def _identity(stream: SavedStream) -> tuple[str, str, int]:
+    """Return what tells a stream from all others, also from later ones of its name."""
+    return stream.account, stream.config.name, stream.created_ns
+
+
+def _stream_of(consumer: SavedConsumer) -> tuple[str, str, int]:
+    """Return the identity of a consumer's stream."""
+    return consumer.account, consumer.stream, consumer.stream_created_ns
 
 
 def _described(state: GroupState) -> tuple[Saved, bytes, NamedSegments | None]:
@@ -193,13 +246,13 @@ def _families(
 ) -> list[RestoredStream]:
     """Return streams with their consumers; a consumer whose stream is gone goes as well."""
     found = {
-        (it.account, it.config.name, it.created_ns): RestoredStream(numbers[group], group, it, [])
+        _identity(it): RestoredStream(numbers[group], group, it, [])
         for group, it in saved.items()
         if isinstance(it, SavedStream)
     }
     for group, it in saved.items():
         if isinstance(it, SavedConsumer):
-            stream = found.get((it.account, it.stream, it.stream_created_ns))
+            stream = found.get(_stream_of(it))
             if stream is None:
                 engine.forget_group(group)
             else:

@@ -11,13 +11,14 @@ import msgspec
 from framework_jetstream.api.saved import SavedStream, saved_from_text
 from framework_jetstream.log.offline import read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
-from framework_jetstream.store.folder import name_of
+from framework_jetstream.storage.folder import kept_in
+from framework_jetstream.store.folder import SegmentFolder, name_of
 from framework_jetstream.store.named import segments_of
 from framework_jetstream.store.offline import read_segments, words_of_damage
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from framework.spec import CommandGroup
     from framework_jetstream.log import Log
@@ -84,13 +85,30 @@ def _verify(arguments: argparse.Namespace) -> int:
         is_damaged |= bool(segment.damage)
         for bad in segment.damage:
             sys.stdout.write(f"damaged: {words_of_damage(name, bad)}\n")
-    for name, count in missing.items():
-        is_damaged = True
-        sys.stdout.write(f"damaged: file {name} is missing, with {count} messages\n")
+    is_damaged |= _tell_missing(arguments.folder, missing)
     verdict = "damaged" if is_damaged else "whole"
     stored = f", {messages} messages in {segments} segments" if segments else ""
     sys.stdout.write(f"{verdict}: {entries} entries in {len(log.groups())} groups{stored}\n")
     return 1 if is_damaged else 0
+
+
+def _tell_missing(folder: str, missing: Mapping[str, int]) -> bool:
+    """Say which segments are not there; return whether one is with no storage kind either.
+
+    Args:
+        folder: Of the log.
+        missing: How many messages each was written with, by name.
+    """
+    kept = {name_of(*place): it for place, it in kept_in(SegmentFolder(folder).folder).items()}
+    is_damaged = False
+    for name, count in missing.items():
+        if name in kept:
+            where = f"storage kind {kept[name].kind}, as {kept[name].name}"
+            sys.stdout.write(f"elsewhere: {name}, with {count} messages, is not read: {where}\n")
+        else:
+            is_damaged = True
+            sys.stdout.write(f"damaged: file {name} is missing, with {count} messages\n")
+    return is_damaged
 
 
 def _dump(arguments: argparse.Namespace) -> int:

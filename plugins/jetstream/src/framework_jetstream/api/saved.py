@@ -77,6 +77,14 @@ class Damaged(Struct, frozen=True):
     what: str
 
 
+class Offline(Struct, frozen=True):
+    """A stream that is not served, since its storage kind fails; the log and the kind keep it."""
+
+    account: str
+    config: StreamConfig
+    reason: str
+
+
 class Restored(Struct, frozen=True):
     """What was read from the log."""
 
@@ -84,6 +92,7 @@ class Restored(Struct, frozen=True):
     damaged: list[Damaged]
     groups: dict[str, int] = {}
     """Numbers of control groups, by name."""
+    offline: list[Offline] = []
 
 
 def words_of_loss(first: int, last: int) -> str:

@@ -14,17 +14,18 @@ from framework_jetstream.engine._consumer_commands cimport consumer_command
 from framework_jetstream.engine._control_groups cimport group_command
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
-    CARRIED_BUSY, CARRIED_KEPT, CARRIED_OUT, STATUS_NO_ROOM, STATUS_NOT_STORED, group_close, group_opened, refused_as,
+    CARRIED_BUSY, CARRIED_KEPT, CARRIED_OUT, STATUS_NO_ROOM, STATUS_NOT_STORED, STATUS_NOT_THERE, STATUS_OFFLINE, group_close,
+    group_opened, refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
-from framework_jetstream.engine._reading cimport reading_command
+from framework_jetstream.engine._reading cimport reading_command, reading_refuse
 from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_stream_open
 from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
     CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM,
-    PURGE, READ_ARCHIVE, READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free,
-    command_text, consumer_of, published_by, slot_of,
+    PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting,
+    command_free, command_text, consumer_of, published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, stream_command, waiting_tell
 from framework_jetstream.sourcing._commands cimport source_command
@@ -194,6 +195,9 @@ cdef int _carry_out_now(Engine* engine, Command* command) noexcept nogil:
         absent = archive_command(engine, command) if command.verb >= READ_ARCHIVE else message_get(engine, command)
         if absent == 0:
             return CARRIED_OUT
+        if engine.slots[command.number].is_refused:
+            answer_made(engine, command.id, STATUS_OFFLINE, 0)
+            return CARRIED_OUT
         return CARRIED_KEPT if reading_command(engine, engine.slots[command.number], command, absent) else CARRIED_BUSY
     if command.verb >= OPEN_CONSUMER:
         return consumer_command(engine, command)
@@ -204,7 +208,9 @@ cdef int _carry_out_now(Engine* engine, Command* command) noexcept nogil:
 cdef Slot* _slot_of_command(Engine* engine, Command* command) noexcept nogil:
     """Return the stream that a command is about; NULL: there is none."""
     cdef ConsumerSlot* consumer
-    if command.verb < OPEN_CONSUMER or (command.verb >= READ_ARCHIVE and command.verb not in (READ_CONSUMER, RESTORE_CONSUMER)):
+    if command.verb < OPEN_CONSUMER or command.verb == REFUSE_STREAM or (
+        command.verb >= READ_ARCHIVE and command.verb not in (READ_CONSUMER, RESTORE_CONSUMER)
+    ):
         return slot_of(engine, command.number)
     if command.verb == OPEN_CONSUMER:
         return slot_of(engine, <uint64_t> command.numbers[0])
@@ -223,6 +229,11 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
     if command.verb >= OPEN_GROUP:
         return group_command(engine, command)
     slot = _slot_of_command(engine, command)
+    if command.verb == REFUSE_STREAM:
+        if slot != NULL:
+            reading_refuse(engine, slot, command.numbers[0] != 0)
+        answer_made(engine, command.id, 0 if slot != NULL else STATUS_NOT_THERE, 0)
+        return CARRIED_OUT
     if slot == NULL or slot.group == NULL:
         return _carry_out_now(engine, command)
     if command.verb in (UPDATE_STREAM, PURGE, DELETE_MESSAGE):

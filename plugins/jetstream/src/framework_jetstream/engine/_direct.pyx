@@ -348,7 +348,10 @@ cdef void _wait(
     if absent:
         reply.chars = batch.chars + row.at + row.subject_length
         reply.length = row.reply_length
-        _say_status(engine, slot, reply, b"429 Too Many Requests", 21)
+        if slot.is_refused:
+            _say_status(engine, slot, reply, b"503 Stream Offline", 18)
+        else:
+            _say_status(engine, slot, reply, b"429 Too Many Requests", 21)
 
 
 cdef void direct_get_row(

@@ -726,11 +726,30 @@ cdef class Engine:
             return
         if it.slot != NULL:
             it.slot.group = NULL
+            # Nobody has subscribed to anything yet.
+            it.slot.stream.limits.allow_direct = 0
             slot_close(&self.state, it.slot)
             it.slot = NULL
         elif it.consumer != NULL:
             consumer_forget(&self.state, it.consumer)
         group_close(&self.state, it, NULL)
+
+    def abandon_stream(self, group: int) -> None:
+        """Forget a stream that was being restored, and leave its group in the log as it is: it is read again at the next start."""
+        cdef Group* it = group_of(&self.state, group)
+        if it == NULL:
+            return
+        log_group(self.state.log, group).owner = NULL
+        it.slot.group = NULL
+        # Nobody has subscribed to anything yet.
+        it.slot.stream.limits.allow_direct = 0
+        slot_close(&self.state, it.slot)
+        it.slot = NULL
+        group_free(it)
+
+    def read_again(self) -> None:
+        """Read what was not here: some of it may be now. Callable from any thread; the engine is to be woken."""
+        self.state.has_fetched = True
 
     @property
     def wakes_ns(self) -> int:

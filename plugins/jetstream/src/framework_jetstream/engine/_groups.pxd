@@ -22,6 +22,8 @@ cdef enum:
     # The disk is full, or the log has ended.
     STATUS_NOT_LEADER = 16
     # Another server leads what it is about; or did, and nobody knows whether it was done.
+    STATUS_OFFLINE = 17
+    # What keeps its segments fails.
 
 
 cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil

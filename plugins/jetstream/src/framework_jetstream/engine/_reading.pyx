@@ -10,7 +10,7 @@ Messages that the disk does not give back as they were written are lost. They ar
 until that is applied nothing more of the stream is read. An error of the system is no loss: it is tried again.
 """
 
-from libc.errno cimport ENOMEM
+from libc.errno cimport EREMOTE, ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -174,13 +174,15 @@ cdef bint reading_command(Engine* engine, Slot* slot, Command* command, uint64_t
 cdef bint reading_row(
     Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row, uint64_t seq, const GetProgress* progress
 ) noexcept nogil:
-    """Let a message of a client wait for the bytes of one that is stored; False: too many do, or there is no memory.
+    """Let a message of a client wait for the bytes of one that is stored; False: too many do, there is no memory, or the stream is refused.
 
     Args:
         progress: Is what waits' from now on.
     """
     cdef size_t length = <size_t> row.subject_length + row.reply_length + row.header_length + row.payload_length
-    cdef Waiting* made = <Waiting*> calloc(1, sizeof(Waiting) + length) if engine.reads_waiting < WAITING_MAX else NULL
+    cdef Waiting* made = NULL
+    if engine.reads_waiting < WAITING_MAX and not slot.is_refused:
+        made = <Waiting*> calloc(1, sizeof(Waiting) + length)
     if made == NULL:
         return False
     made.row = row[0]
@@ -226,6 +228,15 @@ cdef void _wake(Engine* engine, Slot* slot, uint64_t first_seq, uint64_t last_se
     while woken.next != NULL:
         woken = woken.next
     engine.last_woken = woken
+
+
+cdef void reading_refuse(Engine* engine, Slot* slot, bint is_refused) noexcept nogil:
+    """Let nobody wait for what can't be read now, or read it again."""
+    slot.is_refused = is_refused
+    if is_refused:
+        _wake(engine, slot, 0, <uint64_t> -1)
+    else:
+        engine.has_fetched = True
 
 
 # ---- what is lost --------------------------------------------------------------------------------------------------------
@@ -308,7 +319,8 @@ cdef bint _is_current(const Slot* slot, const ReadJob* job) noexcept nogil:
 
 cdef void _delay(Engine* engine, ReadJob* job) noexcept nogil:
     """Try a job again in a while."""
-    engine.read_error = job.error
+    if job.error != EREMOTE:
+        engine.read_error = job.error
     job.next = engine.reads_delayed
     engine.reads_delayed = job
     engine.reads_again_ns = engine.now_ns + AGAIN_NS
@@ -349,6 +361,9 @@ cdef void reading_turn(Engine* engine) noexcept nogil:
         following = job.next
         _take_up(engine, job)
         job = following
+    if engine.has_fetched:
+        engine.has_fetched = False
+        engine.reads_again_ns = 0
     if engine.reads_delayed == NULL or engine.now_ns < engine.reads_again_ns:
         return
     job = engine.reads_delayed

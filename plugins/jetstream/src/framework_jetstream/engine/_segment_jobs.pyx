@@ -2,13 +2,16 @@
 
 `SegmentThread` does it in a folder, on a thread of its own, without the interpreter; who simulates takes the same as effects. Who waits for
 a message comes first: also between the pieces of a file that is written.
+
+A segment that a storage kind keeps has a file in its place that says so (`storage/folder.py`). Who comes to one is told to come again, and
+those who talk to kinds are told that it is wanted: nothing here waits for them.
 """
 
 import os
 
 cimport cython
-from libc.errno cimport EINTR, EIO, ENOENT, ENOMEM, errno
-from libc.stdint cimport int64_t, uint64_t
+from libc.errno cimport EINTR, EIO, ENOENT, ENOMEM, EREMOTE, errno
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free
 from libc.string cimport memcpy
@@ -45,6 +48,9 @@ cdef extern from "poll.h" nogil:
     int poll(pollfd* waits, unsigned long count, int timeout_ms)
 
 cdef extern from "unistd.h" nogil:
+    enum:
+        F_OK
+    int faccessat(int folder, const char* name, int mode, int flags)
     int close(int fd)
     int fsync(int fd)
     int fdatasync(int fd)
@@ -68,8 +74,52 @@ cdef enum:
     # Of a number of a file, in a handle of who simulates.
 
 
+cdef enum Ask:
+    # What those are told who talk to storage kinds, as `storage/asks.py` has it.
+    ASK_KEEP = 1
+    # It was written here, and synced.
+    ASK_FETCH
+    # Somebody wants to read it.
+    ASK_REMOVE
+    # Nobody needs it any more.
+
+
+cdef packed struct AskRow:
+    uint32_t what
+    uint32_t storage_kind
+    # Of what is to be kept; else the file in its place says it.
+    uint64_t group
+    uint64_t file
+
+
+cdef struct Place:
+    # Where segments are.
+    int folder
+    int asks_fd
+    # Gets AskRows; below 0: there are no storage kinds.
+
+
 cdef void _name(char* name, uint64_t group, uint64_t file) noexcept nogil:
     snprintf(name, NAME_BYTES, "%010llu-%010llu.seg", <unsigned long long> group, <unsigned long long> file)
+
+
+cdef bint _is_kept(const Place* place, uint64_t group, uint64_t file) noexcept nogil:
+    """Whether a storage kind has a segment."""
+    cdef char[NAME_BYTES] name
+    if place.asks_fd < 0:
+        return False
+    snprintf(name, NAME_BYTES, "%010llu-%010llu.kept", <unsigned long long> group, <unsigned long long> file)
+    return faccessat(place.folder, name, F_OK, 0) == 0
+
+
+cdef void _ask(const Place* place, uint32_t what, uint32_t storage_kind, uint64_t group, uint64_t file) noexcept nogil:
+    """Tell those who talk to storage kinds; where they are far behind it is lost, and found at the next start."""
+    cdef AskRow row
+    row.what = what
+    row.storage_kind = storage_kind
+    row.group = group
+    row.file = file
+    write(place.asks_fd, &row, sizeof(row))
 
 
 # ---- where a simulation has segments -------------------------------------------------------------------------------------
@@ -217,20 +267,27 @@ cdef class SegmentJobs:
 # ---- in a folder -----------------------------------------------------------------------------------------------------------
 
 
-cdef int64_t _open_file(void* folder, uint64_t group, uint64_t file) noexcept nogil:
+cdef int64_t _open_file(void* place, uint64_t group, uint64_t file) noexcept nogil:
+    cdef const Place* where = <const Place*> place
     cdef char[NAME_BYTES] name
-    cdef int fd
+    cdef int fd, error
     _name(name, group, file)
-    fd = openat(<int> <size_t> folder, name, O_RDONLY | O_CLOEXEC)
-    return fd if fd >= 0 else -errno
+    fd = openat(where.folder, name, O_RDONLY | O_CLOEXEC)
+    if fd >= 0:
+        return fd
+    error = errno
+    if error == ENOENT and _is_kept(where, group, file):
+        _ask(where, ASK_FETCH, 0, group, file)
+        return -EREMOTE
+    return -error
 
 
-cdef int64_t _size_of_file(void* folder, int64_t handle) noexcept nogil:
+cdef int64_t _size_of_file(void* place, int64_t handle) noexcept nogil:
     cdef int64_t size = lseek(<int> handle, 0, SEEK_END)
     return size if size >= 0 else -errno
 
 
-cdef int _read_file(void* folder, int64_t handle, uint64_t offset, char* into, size_t length) noexcept nogil:
+cdef int _read_file(void* place, int64_t handle, uint64_t offset, char* into, size_t length) noexcept nogil:
     cdef size_t at = 0
     cdef ssize_t count
     while at < length:
@@ -244,7 +301,7 @@ cdef int _read_file(void* folder, int64_t handle, uint64_t offset, char* into, s
     return 0
 
 
-cdef void _close_file(void* folder, int64_t handle) noexcept nogil:
+cdef void _close_file(void* place, int64_t handle) noexcept nogil:
     close(<int> handle)
 
 
@@ -255,6 +312,7 @@ cdef class SegmentThread(SegmentJobs):
     Args:
         folder: Exists.
         told_fd: An eventfd that gets eight bytes when a job is done.
+        asks_fd: A pipe, which does not block, that gets what storage kinds are to do; below 0: there are none.
 
     Raises:
         OSError: The folder can't be opened.
@@ -262,14 +320,17 @@ cdef class SegmentThread(SegmentJobs):
 
     cdef int folder
     cdef int told_fd
+    cdef Place place
     cdef bint is_stopping
 
-    def __cinit__(self, folder not None, int told_fd):
+    def __cinit__(self, folder not None, int told_fd, int asks_fd=-1):
         self.folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.place.folder = self.folder
+        self.place.asks_fd = asks_fd
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.told_fd = told_fd
 
-    def __init__(self, folder: object, told_fd: int) -> None:
+    def __init__(self, folder: object, told_fd: int, asks_fd: int = -1) -> None:
         pass
 
     def __dealloc__(self):
@@ -279,7 +340,7 @@ cdef class SegmentThread(SegmentJobs):
             close(self.fd)
 
     cdef void files(self, SegmentFiles* files):
-        files.self = <void*> <size_t> self.folder
+        files.self = &self.place
         files.open = _open_file
         files.size = _size_of_file
         files.read = _read_file
@@ -324,6 +385,7 @@ cdef class SegmentThread(SegmentJobs):
         """Write all files of a save, then sync their names; errno, 0: done."""
         cdef SegmentWriter writer
         cdef char[NAME_BYTES] name
+        cdef uint64_t file
         cdef int error = 0
         while not error and save_next(&job.save, &writer, &self.reader):
             _name(name, job.save.group, job.save.next_file - 1)
@@ -334,6 +396,9 @@ cdef class SegmentThread(SegmentJobs):
             return job.save.error if job.save.error else ENOMEM
         if not error and fsync(self.folder):
             error = errno
+        if not error and job.storage_kind and self.place.asks_fd >= 0:
+            for file in range(job.save.first_file, job.save.next_file):
+                _ask(&self.place, ASK_KEEP, job.storage_kind, job.save.group, file)
         # What was in memory for this is in the heap of several threads, and would stay there.
         malloc_trim(0)
         return error
@@ -347,6 +412,8 @@ cdef class SegmentThread(SegmentJobs):
             _name(name, job.removed[at].group, job.removed[at].file)
             bodies_forget(&self.reader, job.removed[at].group, job.removed[at].file)
             unlinkat(self.folder, name, 0)
+            if _is_kept(&self.place, job.removed[at].group, job.removed[at].file):
+                _ask(&self.place, ASK_REMOVE, 0, job.removed[at].group, job.removed[at].file)
         return 0
 
     def run(self) -> None:

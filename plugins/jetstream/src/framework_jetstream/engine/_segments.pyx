@@ -10,7 +10,7 @@ and it is tried again under new numbers.
 Size: a save is begun, said and followed here, whoever wants it, and what it left is read here at a start.
 """
 
-from libc.errno cimport ENOMEM
+from libc.errno cimport EREMOTE, ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -48,6 +48,10 @@ cdef enum:
     # It is looked for a stream to be saved whenever one part of so many of a segment has come.
     PASSES = 4
     # What has just come is passed over first.
+    REWRITES_MAX = 8
+    # Of segments that a storage kind has: each has to come back first, and stays open meanwhile.
+    REMOTE_SAVES_MAX = 16
+    # Then what is not here is not written again.
 
 
 # ---- removal ---------------------------------------------------------------------------------------------------------------
@@ -181,6 +185,9 @@ cdef void _begin(Engine* engine, Slot* slot) noexcept nogil:
     job.save.first_file = job.save.next_file = max(slot.next_segment, <uint64_t> 1)
     job.save.file_bytes = engine.segment_bytes
     job.save.coding = CODING_S2 if slot.stream.limits.is_compressed else CODING_PLAIN
+    job.save.rewrites_max = REWRITES_MAX if slot.stream.limits.storage_kind else 0
+    job.save.keeps_all = slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX
+    job.storage_kind = slot.stream.limits.storage_kind
     if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
         segment_job_free(job)
         _fail(engine, ENOMEM)
@@ -212,8 +219,14 @@ cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
         job.error = job.error if job.error else ENOMEM
     if not job.error:
         engine.segment_error = 0
+        slot.remote_saves = 0
         job.is_done = 1
         return
+    if job.error == EREMOTE:
+        # It is asked for, and this is tried again when it is here; the disk is well.
+        slot.remote_saves += 1
+        job.error = engine.segment_error
+        engine.saves_wait = True
     _fail(engine, job.error)
     _remove_written(engine, job)
     slot.job = NULL
@@ -224,6 +237,9 @@ cdef void segments_turn(Engine* engine) noexcept nogil:
     """Hear of jobs, and have removed what may go."""
     cdef SegmentJob* job = <SegmentJob*> chain_take(<void**> &engine.performed)
     cdef SegmentJob* following
+    if engine.has_fetched and engine.saves_wait:
+        engine.saves_again_ns = 0
+        engine.saves_wait = False
     reading_turn(engine)
     while job != NULL:
         following = job.next
@@ -474,7 +490,7 @@ cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, siz
 
     Args:
         snapshot: Of its group.
-        read: Returns the bytes of a segment by group and file; none where there is no such file.
+        read: Returns the bytes of a segment by group and file; none where there is no such file. What it raises is raised here.
     """
     cdef SegmentsHead head
     cdef SegmentReader last
@@ -491,7 +507,12 @@ cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, siz
     is_good = segment_open(&last, chars, len(data), engine.log.salt, slot.group.number, slot.segments[head.count - 1].file)
     is_good = is_good and whole_read(&slot.stream, segment_state(&last), last.head.state_bytes)
     loading_begin(&loading, &last if is_good else NULL)
-    damaged = _read_rows(engine, slot, &loading, read)
+    try:
+        damaged = _read_rows(engine, slot, &loading, read)
+    except BaseException:
+        free(loading.lost.chars)
+        segment_close(&last)
+        raise
     loading_end(&loading)
     _note_lost(engine, slot, &loading)
     if is_good:

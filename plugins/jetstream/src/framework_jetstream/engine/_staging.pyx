@@ -17,7 +17,7 @@ from framework_jetstream.engine._state cimport EVENT_OUT_OF_STORAGE, Answer, Mad
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_FULL, LOG_NOT_LEADER, LOG_UNKNOWN, LogPart
 from framework_jetstream.log._record cimport BATCH
 from framework_jetstream.stream._fast_publishing cimport is_fast
-from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, STORAGE_EXHAUSTED, Publish
+from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, OFFLINE, STORAGE_EXHAUSTED, Publish
 
 cdef int64_t SERVER_EVENTS = <int64_t> 1 << 42
 # In place of a consumer's number.
@@ -96,6 +96,10 @@ cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch
     cdef const char* reply = subject + row.subject_length
     cdef uint32_t reply_length = 0 if slot.stream.limits.no_ack else row.reply_length
     cdef MessageHead* head
+    if slot.is_refused:
+        if reply_length:
+            publish_refuse(engine, slot, reply, reply_length, OFFLINE)
+        return True
     if not _make_room(slot) or not texts_add(
         &slot.staging.replies, &slot.staging.reply_length, &slot.staging.reply_room, reply, reply_length
     ):
@@ -131,13 +135,13 @@ cdef char* staging_chars(Slot* slot, size_t length) noexcept nogil:
 
 
 cdef bint given_stage(Engine* engine, Slot* slot, const Publish* publish) noexcept nogil:
-    """Let a message of a stream elsewhere be part of the stream's next entry; False: no memory.
+    """Let a message of a stream elsewhere be part of the stream's next entry; False: no memory, or it is refused.
 
     Args:
         publish: Its payload follows its header; its texts stay until that is proposed.
     """
     cdef StagedHead* staged
-    if not _make_room(slot) or not texts_add(
+    if slot.is_refused or not _make_room(slot) or not texts_add(
         &slot.staging.replies, &slot.staging.reply_length, &slot.staging.reply_room, NULL, 0
     ):
         return False

@@ -44,6 +44,7 @@ cdef enum Verb:
     UNPIN_CONSUMER
     LIMIT_SERVER = 32
     LIMIT_ACCOUNT
+    REFUSE_STREAM
     READ_ARCHIVE = 64
     RESTORE_ARCHIVE
     READ_CONSUMER
@@ -268,6 +269,8 @@ cdef struct SegmentJob:
     SegmentFile* removed
     # Before anything else.
     size_t removed_count
+    uint32_t storage_kind
+    # Who is to keep what was written; 0: the folder.
     int error
     # errno: nothing of it is to be used.
     uint8_t is_done
@@ -548,6 +551,10 @@ cdef struct Slot:
     # What waits for bytes, the last one first.
     uint8_t is_losing
     # Messages that damage has taken are to be removed, before more is read.
+    uint8_t is_refused
+    # Who keeps its segments fails: it takes nothing, and what is not here can't be read.
+    uint8_t remote_saves
+    # That failed one after the other since what was to be written again was not here.
     uint64_t behind
     # The last entry that a request waits for.
     uint64_t published[LINK_PLACES]
@@ -693,7 +700,11 @@ cdef struct Engine:
     ReadJob* reads_performed
     # A stack, the other way.
     ReadJob* reads_delayed
-    # Are tried again at `reads_again_ns`.
+    # Are tried again at `reads_again_ns`, or as soon as something was fetched.
+    bint has_fetched
+    # Written by another thread: segments are here again that were not.
+    bint saves_wait
+    # For that.
     int64_t reads_again_ns
     int read_error
     # errno of the last read; 0: it went well.

@@ -16,7 +16,6 @@ from framework_jetstream.engine._segment_jobs import SegmentThread
 from framework_jetstream.engine.refusals import refusal_texts
 from framework_jetstream.engine.verbs import Event
 from framework_jetstream.log.folder import StoreError
-from framework_jetstream.store.folder import SegmentFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from framework_jetstream.engine.verbs import Verb
     from framework_jetstream.log import Log
     from framework_jetstream.log.folder import LogFolder
+    from framework_jetstream.storage.folder import KeptFolder
+    from framework_jetstream.storage.storage import Storage
 
 THREAD: Final = "jetstream-engine"
 SEGMENT_THREAD: Final = "jetstream-segments"
@@ -87,6 +88,7 @@ class EngineLink:
         self._engine = Engine(refusal_texts(), rng.getrandbits(63), domain.encode(), prefix)
         self._folder: LogFolder | None = None
         self._segments: SegmentThread | None = None
+        self._storage: Storage | None = None
         self._segment_thread: threading.Thread | None = None
         self._listening: dict[int, ActorRef[Any]] = {}
         self._consumers = 0
@@ -99,8 +101,9 @@ class EngineLink:
     def use_log(
         self,
         folder: LogFolder,
-        restore: Callable[[Engine, Log, SegmentFolder], Restored],
+        restore: Callable[[Engine, Log, KeptFolder], Restored],
         cache_bytes: int,
+        storage: Storage,
     ) -> Restored:
         """Keep streams in a log and segments, and return those that are there.
 
@@ -110,16 +113,19 @@ class EngineLink:
             folder: Of the log.
             restore: Reads what is there.
             cache_bytes: Of messages that stay in memory although a segment has them.
+            storage: Kinds that keep segments.
 
         Raises:
             StoreError: The segments can't be read.
         """
         self._folder = folder
-        segments = SegmentFolder(folder.folder)
+        segments = storage.begin(folder.folder, folder.log.salt)
+        self._storage = storage
+        storage.fetched = self._read_again
         self._engine.use_log(folder.log, folder.thread, folder.wake_fd)
         try:
             segments.make()
-            self._segments = SegmentThread(segments.folder, folder.wake_fd)
+            self._segments = SegmentThread(segments.folder, folder.wake_fd, storage.asks_fd)
             self._engine.use_segments(self._segments, cache_bytes=cache_bytes)
             restored = restore(self._engine, folder.log, segments)
         except OSError as error:
@@ -141,6 +147,8 @@ class EngineLink:
             self._segment_thread.start()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._engine.fileno(), self._take)
+        if self._storage is not None and self._storage.read_fd >= 0:
+            self._loop.add_reader(self._storage.read_fd, self._storage.hear)
         self._thread = threading.Thread(target=self._engine.run, name=THREAD, daemon=True)
         self._thread.start()
 
@@ -151,8 +159,16 @@ class EngineLink:
         if self._segments is not None and self._segment_thread is not None:
             self._segments.stop()
             self._segment_thread.join()
+        if self._storage is not None:
+            self._storage.close()
         if self._folder is not None:
             self._folder.close()
+
+    def _read_again(self) -> None:
+        """Let the engine read what is here again."""
+        assert self._folder is not None
+        self._engine.read_again()
+        os.eventfd_write(self._folder.wake_fd, 1)
 
     def trouble(self) -> str:
         """Return why nothing is stored, or why the log gets longer; empty: all is well."""
@@ -169,6 +185,8 @@ class EngineLink:
         """Listen to answers no more."""
         if self._loop is not None:
             self._loop.remove_reader(self._engine.fileno())
+            if self._storage is not None and self._storage.read_fd >= 0:
+                self._loop.remove_reader(self._storage.read_fd)
             self._loop = None
 
     def ask(

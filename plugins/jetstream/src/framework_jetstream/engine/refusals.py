@@ -61,6 +61,7 @@ _REFUSALS: Final[tuple[tuple[ErrCode, dict[str, str]], ...]] = (
     (ErrCode.BATCH_PUBLISH_INVALID_BATCH_ID, {}),
     (ErrCode.BATCH_PUBLISH_UNKNOWN_BATCH_ID, {}),
     (ErrCode.BATCH_PUBLISH_TOO_MANY_INFLIGHT, {}),
+    (ErrCode.STREAM_OFFLINE, {}),
 )
 
 

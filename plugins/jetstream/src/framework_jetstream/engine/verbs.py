@@ -9,6 +9,8 @@ NOT_LOGGED: Final = 3
 """Status of an answer: the disk is full, or the log has ended."""
 NOT_LEADER: Final = 16
 """Another server leads what it is about; or did, and nobody knows whether it was done."""
+OFFLINE: Final = 17
+"""What is wanted is with a storage kind that fails."""
 NOT_STORED: Final = "no space left on device"
 """How that is said."""
 
@@ -50,6 +52,9 @@ class Verb(IntEnum):
     as they come. Bytes below 0: no limit."""
     LIMIT_ACCOUNT = 33
     """By the account's number: most bytes in memory and in files; below 0: no limit."""
+    REFUSE_STREAM = 34
+    """Whether its storage kind fails: then it takes no messages, and nobody waits for what is not
+    here."""
     READ_ARCHIVE = 64
     """First and last sequence, how many bytes are enough."""
     RESTORE_ARCHIVE = 65

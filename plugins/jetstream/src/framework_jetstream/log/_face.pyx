@@ -204,6 +204,11 @@ cdef class Log:
         return Refused(self.log.refused)
 
     @property
+    def salt(self):
+        """What tells this log from all others."""
+        return self.log.salt
+
+    @property
     def failed(self):
         """The errno that ended the log; 0: it goes on."""
         return self.log.failed

@@ -66,6 +66,8 @@ cdef enum Refusal:
     FAST_ID_INVALID
     FAST_UNKNOWN
     FAST_TOO_MANY
+    OFFLINE
+    # Its storage kind fails: decided before anything is proposed.
     REFUSALS
     OUT_OF_ORDER
     # One that came before it from the same source was not stored: nobody is told.
@@ -123,6 +125,8 @@ cdef struct Limits:
     # NULL: nothing is said of them.
     uint8_t is_compressed
     # In segments; decides nothing else.
+    uint32_t storage_kind
+    # Who keeps its segments; 0: this server's folder. Decides nothing else.
 
 
 cdef struct Publish:

@@ -474,4 +474,5 @@ cdef Limits limits_made(dict fields):
     made.marker_ttl_ns = fields.get("marker_ttl_ns", 0)
     made.subject_terms = subject_terms_made(fields)
     made.is_compressed = fields.get("is_compressed", 0)
+    made.storage_kind = fields.get("storage_kind", 0)
     return made

@@ -20,6 +20,10 @@ cdef struct Save:
     uint64_t file_bytes
     # A file ends when it is so long.
     int coding
+    uint32_t rewrites_max
+    # So many segments at most are written again of which something lives; 0: any number.
+    bint keeps_all
+    # None is: what is elsewhere can't be read now.
     bint has_failed
     # No memory, or `error`.
     int error

@@ -110,12 +110,16 @@ cdef void _plan(Save* save, uint64_t last_seq, const SegmentRow* rows, size_t ro
     """Decide which segments stay, and what is to be written."""
     cdef size_t at, run = 0
     cdef uint64_t living, after = 0
+    cdef uint32_t rewrites = 0
+    cdef bint keeps = save.keeps_all
     for at in range(row_count):
         living = _living(save, &rows[at], &run)
         after = rows[at].last_seq
         if living == 0:
             continue
-        if living < rows[at].count // SPARSE_BELOW or rows[at].bytes < save.file_bytes // SMALL_BELOW:
+        if not keeps and (living < rows[at].count // SPARSE_BELOW or rows[at].bytes < save.file_bytes // SMALL_BELOW):
+            rewrites += 1
+            keeps = rewrites == save.rewrites_max
             _plan_span(save, rows[at].first_seq, rows[at].last_seq)
         else:
             _put(save, &save.plan, &rows[at], sizeof(SegmentRow))
@@ -160,7 +164,7 @@ cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t 
     """Take a stream as it is now; False: no memory, and it is not held. Cost: O(blocks + subjects).
 
     Args:
-        save: Zeros, but for its first fields up to `coding`.
+        save: Zeros, but for its first fields up to `keeps_all`.
         rows: The segments that it has, in order.
     """
     cdef Messages* messages = &stream.messages

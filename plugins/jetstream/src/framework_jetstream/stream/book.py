@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.api.saved import Offline
     from framework_jetstream.consumer.consumer import ConsumerEntry
     from framework_jetstream.sourcing.entry import SourceEntry
 
@@ -31,6 +32,8 @@ class StreamEntry(Struct, kw_only=True):
     """By name; the actor of the stream changes them."""
     sources: list[SourceEntry] = field(default_factory=list)
     """Or the origin that it mirrors."""
+    offline: str = ""
+    """Why its storage kind fails; empty: it is well."""
 
     @property
     def consumer_count(self) -> int:
@@ -44,6 +47,8 @@ class StreamBook:
     def __init__(self) -> None:
         self._accounts: Final[dict[str, dict[str, StreamEntry]]] = {}
         self._number = 0
+        self.offline: Final[dict[tuple[str, str], Offline]] = {}
+        """Streams that are not served until the next start, by account and name."""
 
     def next_number(self) -> int:
         """Return a number that no stream has had."""
@@ -107,3 +112,14 @@ class StreamBook:
                 config.subjects or (), other.config.subjects or ()
             ):
                 raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
+        for it in self.offline.values():
+            if it.account == account and find_overlap(
+                config.subjects or (), it.config.subjects or ()
+            ):
+                raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
+
+    def check_online(self, account: str, name: str) -> None:
+        """Raise ApiFailure for a stream that is not served."""
+        offline = self.offline.get((account, name))
+        if offline is not None:
+            raise failure(ErrCode.STREAM_OFFLINE_REASON, err=offline.reason)

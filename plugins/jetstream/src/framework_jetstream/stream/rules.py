@@ -14,9 +14,10 @@ from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
 from framework_jetstream.api.records import Placement, StreamConfig
 from framework_jetstream.sourcing.rules import check_change, check_sourcing
+from framework_jetstream.storage.records import METADATA, kind_of, number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from framework.sublist.transform import Program
     from framework_jetstream.api.records import RePublish, SubjectTransform
@@ -304,6 +305,26 @@ def _broken(old: StreamConfig, new: StreamConfig) -> Iterator[tuple[bool, str]]:
     schedules = old.allow_msg_schedules and not new.allow_msg_schedules
     yield schedules, "message schedules can not be disabled"
     yield old.persist_mode != new.persist_mode, f"{update} change persist mode"
+    is_moved = kind_of(old.metadata) != kind_of(new.metadata)
+    yield is_moved, f"{update} change metadata {METADATA}, the storage kind"
+
+
+def check_storage(config: StreamConfig, kinds: Mapping[str, object]) -> None:
+    """Refuse a new stream whose storage kind is not there, or can't keep it.
+
+    Args:
+        config: Is settled.
+        kinds: Of this server, by name.
+    """
+    kind = kind_of(config.metadata)
+    if not kind:
+        return
+    if kind not in kinds:
+        raise invalid(f"there is no storage kind {kind}: {', '.join(sorted(kinds)) or 'none'}")
+    if config.storage != "file":
+        raise invalid(f"storage kind {kind} keeps streams of storage file only")
+    if config.num_replicas > 1:
+        raise invalid(f"storage kind {kind} keeps streams with one replica only")
 
 
 def limits_of(config: StreamConfig) -> dict[str, Any]:
@@ -324,6 +345,7 @@ def limits_of(config: StreamConfig) -> dict[str, Any]:
         "allow_direct": config.allow_direct,
         "allow_ttl": config.allow_msg_ttl,
         "is_compressed": config.compression == "s2",
+        "storage_kind": number_of(kind_of(config.metadata)),
         "allow_counter": config.allow_msg_counter,
         "allow_atomic": config.allow_atomic,
         "allow_batched": config.allow_batched,

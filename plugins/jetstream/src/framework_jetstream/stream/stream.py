@@ -58,7 +58,7 @@ from framework_jetstream.consumer.rules import (
 from framework_jetstream.consumer.rules import settled as settled_consumer
 from framework_jetstream.consumer.terms import BURST_BYTES
 from framework_jetstream.engine.link import EngineAnswers
-from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Verb
+from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, OFFLINE, Verb
 from framework_jetstream.sourcing.entry import infos_from
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.sourcing.served import (
@@ -445,7 +445,10 @@ class Stream(Component):
             raise failure(ErrCode.BAD_REQUEST)
 
         def finish(told: EngineAnswer) -> None:
-            if told.status:
+            if told.status == OFFLINE:
+                offline = failure(ErrCode.STREAM_OFFLINE).error
+                request.reply.set(refused("stream_msg_get", offline))
+            elif told.status:
                 missing = failure(ErrCode.MESSAGE_NOT_FOUND).error
                 request.reply.set(refused("stream_msg_get", missing))
             else:

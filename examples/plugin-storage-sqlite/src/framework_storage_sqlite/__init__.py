@@ -1,0 +1,1 @@
+"""Keep finished segments of streams in one SQLite file."""
