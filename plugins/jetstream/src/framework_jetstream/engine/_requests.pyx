@@ -28,6 +28,8 @@ from framework_jetstream.stream._headers cimport DURATION_INVALID, Text, duratio
 cdef enum:
     REFUSAL_BYTES = 80
     PRIORITY_MAX = 9
+    ACK_TOKENS = 5
+    # Behind the names: deliveries, sequences, time and how much was pending.
 
 
 cdef struct Asked:
@@ -288,10 +290,20 @@ cdef uint64_t _next_number(const char* subject, uint32_t length, uint32_t* at) n
     return 0 if number == <uint64_t> -1 else number
 
 
+cdef uint32_t _tokens(const char* subject, uint32_t length) noexcept nogil:
+    cdef uint32_t count = 1, at
+    for at in range(length):
+        count += subject[at] == b"."
+    return count
+
+
 cdef Acked _acked_of(ConsumerSlot* consumer, const char* subject, uint32_t length) noexcept nogil:
     """Return what an acknowledgement is about; sequence 0: its subject does not say so."""
     cdef uint32_t at = consumer.ack_prefix.length
     cdef Acked acked
+    memset(&acked, 0, sizeof(acked))
+    if _tokens(subject + at, length - at) != ACK_TOKENS:
+        return acked
     acked.deliveries = _next_number(subject, length, &at)
     acked.seq = _next_number(subject, length, &at)
     acked.consumer_seq = _next_number(subject, length, &at)
