@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MESSAGE, TEXT = 0, c_void_p
+MESSAGE, ANSWER, TEXT = 0, 1, c_void_p
+NOBODY = 1
+GONE = b"gone"
+"""Where nobody listens."""
 
 
 class Row(ctypes.Structure):
@@ -89,6 +92,10 @@ class FakePort:
         """Batches that were not released yet, with what keeps them alive."""
         self.said: list[tuple[bytes, bytes, bytes, bytes]] = []
         """(Where it goes to, reply, subject, payload) of each message."""
+        self.unheard: list[int] = []
+        """Tokens of messages that went where nobody listens."""
+        self.missed: list[bytes] = []
+        """Where those were to be acknowledged."""
         self._functions = Functions(
             version=1,
             size=ctypes.sizeof(Functions),
@@ -132,6 +139,16 @@ class FakePort:
         self.held[ctypes.addressof(batch)] = (batch, rows, chars)
         self.waiting.append(batch)
 
+    def tell_unheard(self) -> None:
+        """Let an answer come for each message that nobody got."""
+        rows = (Row * len(self.unheard))()
+        for row, token in zip(rows, self.unheard, strict=True):
+            row.tag, row.kind, row.word = token, ANSWER, NOBODY
+        self.unheard.clear()
+        batch = Batch(len(rows), rows, b"", None)
+        self.held[ctypes.addressof(batch)] = (batch, rows, b"")
+        self.waiting.append(batch)
+
     def _subscribe(self, _: int, _a: int, at: int, length: int, *rest: int) -> int:
         self.tags[ctypes.string_at(at, length)] = rest[-1]
         return 0
@@ -149,6 +166,10 @@ class FakePort:
 
     def _publish(self, _: int, messages: ctypes.Array[Message], count: int) -> int:
         for it in messages[:count]:
+            if it.text("inbox") == GONE and it.asks:
+                self.unheard.append(it.token)
+                self.missed.append(it.text("reply"))
+                continue
             target = it.text("inbox") or it.text("subject")
             self.said.append((target, it.text("reply"), it.text("subject"), it.text("payload")))
         return 0

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fake_port import FakePort
+from fake_port import GONE, FakePort
 
 SEEDS = 120
 STEPS = 90
@@ -133,6 +133,10 @@ class Simulation:
         self.reads = 0
         self.first_delivered = 0
         """The last sequence that was delivered for the first time."""
+        self.missed: set[int] = set()
+        """Sequences that went where nobody listens."""
+        self.got: set[int] = set()
+        """Sequences that were delivered."""
         self.lost: set[int] = set()
         """Sequences that were told to be lost when they were read."""
         self.is_hurt = False
@@ -220,6 +224,8 @@ class Simulation:
                 assert numbers[0] == self.number
                 self.lost |= set(range(numbers[1], numbers[2] + 1))
             self.answers[asked] = status, numbers, data
+        self.missed |= {int(it.split(b".")[5]) for it in self.port.missed}
+        self.port.missed.clear()
         for target, reply, _, payload in self.port.said:
             self.heard(target, reply, payload)
         self.port.said.clear()
@@ -239,7 +245,9 @@ class Simulation:
         elif target == b"pull" and reply:
             deliveries, seq = map(int, reply.split(b".")[4:6])
             assert seq not in self.settled, f"{seq} is delivered after its acknowledgement"
-            assert deliveries > 1 or seq > self.first_delivered, f"{seq} is out of order"
+            in_order = deliveries > 1 or seq > self.first_delivered or seq in self.missed
+            assert in_order, f"{seq} is out of order"
+            self.got.add(seq)
             self.first_delivered = max(self.first_delivered, seq)
             self.check_payload(seq, payload)
             self.delivered[seq] = reply
@@ -411,6 +419,17 @@ class Simulation:
             request, reply = b'{"seq":%d,"batch":20,"next_by_subj":"s.>"}' % seq, b"many"
         self.port.tell(1, [(DIRECT, DIRECT, reply, b"", request)])
 
+    def pull_and_leave(self) -> None:
+        """Ask for messages, and be gone when they come; that is heard a little later."""
+        body = b'{"batch":%d,"no_wait":true}' % self.rng.randint(1, 4)
+        self.port.tell(1, [(NEXT, NEXT, GONE, b"", body)])
+        for _ in range(self.rng.randint(1, 2)):
+            self.turn()
+        if self.rng.random() < 0.3:
+            self.pull()
+            self.turn()
+        self.port.tell_unheard()
+
     def acknowledge(self) -> None:
         if self.delivered:
             seq = self.rng.choice(sorted(self.delivered))
@@ -462,7 +481,7 @@ class Simulation:
 
     def run(self) -> None:
         work = [self.publish] * 5 + [self.pull, self.acknowledge, self.acknowledge, self.delete]
-        work += [self.publish_batch, self.commit, self.get, self.get]
+        work += [self.publish_batch, self.commit, self.get, self.get, self.pull_and_leave]
         work += [self.purge] if self.rng.random() < 0.3 else []
         for _ in range(STEPS):
             self.rng.choice(work)()
@@ -540,6 +559,55 @@ class Simulation:
         assert not {it for it in self.settled if it > delivered}, "a floor has gone back"
 
 
+class Missed(Simulation):
+    """Clients come and go, nothing else fails: each count is exact at every moment."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.stepped_back = self.kept = 0
+        """How often a consumer stands as if nothing had been delivered, and how often not."""
+
+    def run(self) -> None:
+        work = [self.publish] * 3 + [self.pull, self.acknowledge] + [self.pull_and_leave] * 2
+        work += [self.delete] if self.rng.random() < 0.5 else []
+        for _ in range(STEPS):
+            self.rng.choice(work)()
+            self.turn()
+            self.job()
+            self.read_back()
+            while self.round():
+                self.turn()
+            self.compare()
+
+    def compare(self) -> None:
+        while self.port.unheard:
+            self.port.tell_unheard()
+            self.turn()
+        before = set(self.got)
+        _, state, _ = self.ask(Verb.CONSUMER_STATE, self.consumer)
+        held = self.held()
+        if self.port.unheard or before != self.got:
+            return  # something was delivered while it was looked at
+        done = self.got - set(self.delivered)
+        assert state[7] == len(set(held) - self.got), "pending"
+        assert state[4] == len((self.got - done) & set(held)), "acknowledgements pending"
+        assert state[1] >= max(self.got, default=0), "delivered"
+        self.stepped_back += any(it > state[1] for it in self.missed)
+        self.kept += any(it < state[1] for it in self.missed - self.got)
+
+
+def test_what_nobody_got_is_pending_exactly() -> None:
+    simulations = [Missed(seed) for seed in range(40)]
+    for seed, simulation in enumerate(simulations):
+        try:
+            simulation.run()
+        except AssertionError as problem:
+            raise AssertionError(f"seed {seed}: {problem}") from problem
+
+    assert sum(it.stepped_back for it in simulations) > 100
+    assert sum(it.kept for it in simulations) > 10
+
+
 @pytest.mark.parametrize("block", range(6))
 def test_nothing_that_was_acknowledged_is_lost(block: int) -> None:
     for seed in range(block * SEEDS // 6, (block + 1) * SEEDS // 6):
@@ -594,7 +662,7 @@ def test_bytes_leave_memory_and_are_read_back() -> None:
 
 def test_damage_that_is_found_when_it_is_read_is_named() -> None:
     reported = 0
-    for seed in range(60):
+    for seed in range(90):
         simulation = Simulation(seed)
         if simulation.config.max_msgs > 0:
             continue  # with fewer messages, others would have stayed

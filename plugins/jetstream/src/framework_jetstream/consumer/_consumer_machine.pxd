@@ -1,6 +1,6 @@
 """The C face of the consumer machine; see `_machine.pyx`."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from framework_jetstream.consumer._seqs cimport Seqs
 from framework_jetstream.consumer._terms cimport ConsumerTerms
@@ -19,6 +19,9 @@ cdef struct Pending:
     uint64_t turn
     # Of those that are queued: the lowest is delivered first.
     uint32_t deliveries
+    # 0: nobody got it yet.
+    uint16_t step
+    # From the message that was delivered for the first time before it; 0: that is not known.
     uint8_t is_gone
     uint8_t is_queued
 
@@ -34,10 +37,14 @@ cdef struct Machine:
     uint64_t delivered_seq
     uint64_t consumer_seq
     # Of the last delivery.
+    uint64_t newest_consumer_seq
+    # Of the last message that was new; 0: that is not known.
+    uint64_t delivered_before
+    # What `delivered_seq` was before it; NOT_KNOWN, too. Where messages wait, those know it themselves.
     uint64_t floor_seq
     uint64_t floor_consumer_seq
     uint64_t num_pending
-    # Messages that match and were never delivered.
+    # Messages that match and were never delivered, but for those that nobody got and that wait.
     Pending* pending
     # In order of sequences, with some that are gone.
     uint32_t pending_first
@@ -46,6 +53,8 @@ cdef struct Machine:
     uint32_t pending_live
     uint32_t queued
     # Of them, to be delivered again at once.
+    uint32_t unheard
+    # Of those, delivered and got by nobody: they are pending as if they had never been delivered.
     uint64_t turns
     Seqs exceeded
     # Messages that were delivered as often as they may be and never acknowledged.
@@ -72,10 +81,13 @@ cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexc
 cdef Pending* machine_find(Machine* machine, uint64_t seq) noexcept nogil
 cdef Pending* machine_wait_for(Machine* machine, uint64_t seq) noexcept nogil
 cdef void machine_drop(Machine* machine, Pending* gone) noexcept nogil
+cdef void machine_drop_from(Machine* machine, uint64_t seq) noexcept nogil
 cdef void machine_drop_to(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_wants(Machine* machine, const char* subject, size_t length) noexcept nogil
 cdef bint machine_has_strays(Machine* machine) noexcept nogil
 cdef bint machine_needs(Machine* machine, const Record* record) noexcept nogil
+cdef uint64_t machine_pending(const Machine* machine) noexcept nogil
+cdef uint64_t machine_ack_pending(const Machine* machine) noexcept nogil
 cdef bint machine_has_more(Machine* machine) noexcept nogil
 cdef bint machine_is_full(Machine* machine) noexcept nogil
 cdef uint64_t machine_redelivered(Machine* machine) noexcept nogil

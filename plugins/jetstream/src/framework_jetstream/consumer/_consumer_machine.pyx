@@ -12,7 +12,7 @@ Source: nats-server `consumer.go`, `getNextMsg`, `processAckMsg`, `trackPending`
 Size: what is delivered, waits and was given up is one state, which every step reads whole.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
 from framework_jetstream.consumer._seqs cimport seqs_add, seqs_free, seqs_has, seqs_remove
@@ -29,6 +29,11 @@ from framework_jetstream.stream._messages cimport (
 )
 
 cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
+
+cdef enum:
+    STEP_MAX = 0xffff
+
+cdef uint64_t NOT_KNOWN = <uint64_t> -1
 
 
 # ---- what it wants -----------------------------------------------------------------------------------------------------
@@ -134,6 +139,10 @@ cdef void machine_recount(Machine* machine) noexcept nogil:
     cdef Record record
     cdef uint32_t at
     machine.num_pending = 0
+    # What was not wanted may be now: then it stands between messages that followed each other.
+    machine.delivered_before = NOT_KNOWN
+    for at in range(machine.pending_first, machine.pending_end):
+        machine.pending[at].step = 0
     if begin > messages.last_seq and machine.skip_at == machine.skip_count:
         return
     if machine.filter_count == 0 and begin <= messages.first_seq:
@@ -203,6 +212,7 @@ cdef Pending* machine_wait_for(Machine* machine, uint64_t seq) noexcept nogil:
     machine.pending_live += 1
     made.seq = seq
     made.is_gone = made.is_queued = 0
+    made.step = 0
     made.deliveries = 1
     return made
 
@@ -215,6 +225,7 @@ cdef void machine_drop(Machine* machine, Pending* gone) noexcept nogil:
     """Let a message wait no more, and move the floor."""
     cdef uint64_t consumer_seq = gone.consumer_seq
     machine.queued -= gone.is_queued
+    machine.unheard -= gone.deliveries == 0
     gone.is_gone = 1
     gone.is_queued = 0
     machine.pending_live -= 1
@@ -236,6 +247,12 @@ cdef void machine_drop_to(Machine* machine, uint64_t seq) noexcept nogil:
     """Let no message up to a sequence wait any more."""
     while machine.pending_live and machine.pending[machine.pending_first].seq <= seq:
         machine_drop(machine, &machine.pending[machine.pending_first])
+
+
+cdef void machine_drop_from(Machine* machine, uint64_t seq) noexcept nogil:
+    """Let no message from a sequence on wait any more."""
+    while machine.pending_live and machine.pending[machine.pending_end - 1].seq >= seq:
+        machine_drop(machine, &machine.pending[machine.pending_end - 1])
 
 
 cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexcept nogil:
@@ -368,7 +385,7 @@ cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept no
 cdef int64_t _deadline(Machine* machine, uint32_t deliveries, int64_t now_ns) noexcept nogil:
     """Return up to when an acknowledgement may come, after so many deliveries."""
     if machine.terms.backoff_count:
-        return now_ns + machine.terms.backoff_ns[min(deliveries, machine.terms.backoff_count) - 1]
+        return now_ns + machine.terms.backoff_ns[min(max(deliveries, <uint32_t> 1), machine.terms.backoff_count) - 1]
     return now_ns + machine.terms.ack_wait_ns if machine.terms.ack_wait_ns > 0 else NEVER
 
 
@@ -397,19 +414,69 @@ cdef Pending* _put_back(Machine* machine, uint64_t seq) noexcept nogil:
         at -= 1
     machine.pending[at].seq = seq
     machine.pending[at].is_gone = machine.pending[at].is_queued = 0
+    machine.pending[at].step = 0
     machine.pending[at].deliveries = 1
     machine.pending[at].consumer_seq = 0
     return &machine.pending[at]
 
 
+cdef uint64_t _delivered_before(Machine* machine, const Pending* last) noexcept nogil:
+    """Return what was delivered before the message that was new last; NOT_KNOWN, too: others stand between."""
+    cdef Record following
+    if machine.terms.ack_policy != ACK_NONE:
+        return last.seq - last.step if last.step and last.seq == machine.delivered_seq else NOT_KNOWN
+    following = messages_next_matching(&machine.stream.messages, last.seq + 1, machine.filters, machine.filter_count)
+    if following.seq and following.seq < machine.cursor:
+        return NOT_KNOWN
+    if machine.delivered_before == NOT_KNOWN or last.seq != machine.delivered_seq:
+        return last.seq - 1
+    return machine.delivered_before
+
+
+cdef bint _step_back(Machine* machine) noexcept nogil:
+    """Let the message that was new last be one that never was delivered, if nobody got it."""
+    cdef Pending* last = &machine.pending[machine.pending_end - 1]
+    cdef uint64_t seq = last.seq, before
+    cdef Record record
+    # Which of the last messages of subjects were delivered stands in no order of sequences.
+    if last.deliveries or seq < machine.skip_end:
+        return False
+    before = _delivered_before(machine, last)
+    record = messages_get(&machine.stream.messages, seq)
+    if before == NOT_KNOWN or not machine_wants(machine, subject_chars(record.subject), record.subject.length):
+        return False
+    if machine.newest_consumer_seq == machine.consumer_seq:
+        machine.newest_consumer_seq -= 1
+        machine.consumer_seq -= 1
+    machine.num_pending += 1
+    machine.cursor = seq
+    machine.delivered_seq = before
+    machine.delivered_before = NOT_KNOWN
+    machine_drop(machine, last)
+    machine.floor_seq = min(machine.floor_seq, machine.delivered_seq)
+    machine.floor_consumer_seq = min(machine.floor_consumer_seq, machine.consumer_seq)
+    return True
+
+
 cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil:
-    """Take a delivery back that nobody got: it comes again at once, and does not count."""
+    """Take a delivery back that nobody got: it comes again at once, and does not count.
+
+    What was new is pending again. If nothing that is new was delivered after it, all is as it was before.
+
+    Source: nats-server `consumer.go`, `nextWaiting`, which looks for interest first; `didNotDeliver`.
+    """
     cdef Pending* found = machine_find(machine, seq)
     if found == NULL and machine.terms.ack_policy == ACK_NONE and messages_get(&machine.stream.messages, seq).seq:
         found = _put_back(machine, seq)
-    if found != NULL and not found.is_queued:
-        found.deliveries -= 1 if found.deliveries else 0
-        _queue(machine, found)
+    if found == NULL or found.is_queued or found.deliveries == 0:
+        return
+    found.deliveries -= 1
+    _queue(machine, found)
+    if found.deliveries:
+        return
+    machine.unheard += 1
+    while machine.pending_live and _step_back(machine):
+        pass
 
 
 cdef int64_t machine_expire(Machine* machine, int64_t now_ns) noexcept nogil:
@@ -452,11 +519,21 @@ cdef Record _wanted_from(Machine* machine) noexcept nogil:
     return record
 
 
+cdef uint64_t machine_pending(const Machine* machine) noexcept nogil:
+    """Return how many messages match and were delivered to nobody."""
+    return machine.num_pending + machine.unheard
+
+
+cdef uint64_t machine_ack_pending(const Machine* machine) noexcept nogil:
+    """Return how many messages somebody got and has not acknowledged."""
+    return machine.pending_live - machine.unheard
+
+
 cdef bint machine_is_full(Machine* machine) noexcept nogil:
     """Whether nothing new is delivered before something is acknowledged."""
     return (
         machine.terms.ack_policy != ACK_NONE and machine.terms.max_ack_pending > 0
-        and machine.pending_live >= <uint64_t> machine.terms.max_ack_pending
+        and machine_ack_pending(machine) >= <uint64_t> machine.terms.max_ack_pending
     )
 
 
@@ -495,6 +572,7 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
     if pending != NULL:
         pending.is_queued = 0
         machine.queued -= 1
+        machine.unheard -= pending.deliveries == 0
         pending.deliveries += 1
         delivery.record = messages_get(&machine.stream.messages, pending.seq)
         delivery.deliveries = pending.deliveries
@@ -509,7 +587,11 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
             if pending == NULL:
                 return False
             pending.consumer_seq = machine.consumer_seq + 1
+            if record.seq - machine.delivered_seq <= STEP_MAX and record.seq > machine.delivered_seq:
+                pending.step = <uint16_t> (record.seq - machine.delivered_seq)
         machine.num_pending -= 1
+        machine.newest_consumer_seq = machine.consumer_seq + 1
+        machine.delivered_before = machine.delivered_seq
         machine.skip_at += machine.skip_at < machine.skip_count
         machine.cursor = record.seq + 1
         machine.delivered_seq = record.seq
@@ -587,7 +669,8 @@ cdef uint64_t machine_reset(Machine* machine, uint64_t seq) noexcept nogil:
         seq: 0: behind what was acknowledged.
     """
     seq = max(seq if seq else machine.floor_seq + 1, <uint64_t> 1)
-    machine.pending_first = machine.pending_end = machine.pending_live = machine.queued = 0
+    machine.pending_first = machine.pending_end = machine.pending_live = machine.queued = machine.unheard = 0
+    machine.newest_consumer_seq = 0
     machine.exceeded.count = 0
     machine.skip_at = machine.skip_count = 0
     machine.skip_end = 0

@@ -12,7 +12,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.consumer._seqs cimport seqs_add, seqs_has, seqs_remove
-from framework_jetstream.consumer._consumer_machine cimport Pending, machine_drop_to, machine_drop, machine_find, machine_wait_for
+from framework_jetstream.consumer._consumer_machine cimport (
+    Pending, machine_drop, machine_drop_from, machine_drop_to, machine_find, machine_wait_for,
+)
 
 cdef enum:
     VERSION = 1
@@ -152,6 +154,8 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
         pending.consumer_seq = row.consumer_seq
         pending.deliveries = row.deliveries
     machine_drop_to(machine, head.floor_seq)
+    # Deliveries that were taken back.
+    machine_drop_from(machine, head.cursor)
     machine.cursor = head.cursor
     machine.skip_end = head.skip_end
     machine.floor_seq = head.floor_seq

@@ -325,7 +325,7 @@ cdef void _say_consumer(Engine* engine, ConsumerSlot* consumer, int64_t id) noex
         if not pending.is_gone:
             to[0] = <int64_t> pending.seq
             to[1] = <int64_t> pending.consumer_seq
-            to[2] = pending.deliveries
+            to[2] = max(pending.deliveries, <uint32_t> 1)
             to[3] = engine.unix_ns
             to += 4
 

@@ -5,8 +5,8 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework_jetstream.consumer._consumer_machine cimport (
-    Machine, machine_appended, machine_begin, machine_free, machine_has_more, machine_has_strays, machine_purged, machine_recount,
-    machine_redelivered, machine_removing, machine_reset, machine_settle,
+    Machine, machine_ack_pending, machine_appended, machine_begin, machine_free, machine_has_more, machine_has_strays,
+    machine_pending, machine_purged, machine_recount, machine_redelivered, machine_removing, machine_reset, machine_settle,
 )
 from framework_jetstream.consumer._terms cimport DELIVER_ALL, DELIVER_BY_START_SEQ, DELIVER_BY_START_TIME, ConsumerTerms
 from framework_jetstream.engine._advisories cimport advise_gave_up
@@ -323,10 +323,10 @@ cdef Answer* consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) no
     answer.numbers[1] = <int64_t> machine.delivered_seq
     answer.numbers[2] = <int64_t> machine.floor_consumer_seq
     answer.numbers[3] = <int64_t> machine.floor_seq
-    answer.numbers[4] = machine.pending_live
+    answer.numbers[4] = <int64_t> machine_ack_pending(machine)
     answer.numbers[5] = <int64_t> machine_redelivered(machine)
     answer.numbers[6] = consumer.waiting
-    answer.numbers[7] = <int64_t> machine.num_pending
+    answer.numbers[7] = <int64_t> machine_pending(machine)
     answer.numbers[8] = consumer.has_interest
     answer.numbers[9] = consumer.last_delivered_ns
     answer.numbers[10] = consumer.last_ack_ns

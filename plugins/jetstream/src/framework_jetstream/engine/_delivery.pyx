@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 
 from framework.sublist._bytes cimport write_decimal
 from framework_jetstream.consumer._consumer_machine cimport (
-    Delivery, machine_expire, machine_has_more, machine_is_full, machine_next, machine_peek, machine_rest,
-    machine_undo,
+    Delivery, machine_expire, machine_has_more, machine_is_full, machine_next, machine_peek, machine_pending,
+    machine_rest, machine_undo,
 )
 from framework_jetstream.engine._alarms cimport NEVER_NS, alarm_set
 from framework_jetstream.engine._answers cimport answer_made
@@ -64,7 +64,7 @@ cdef framework_message* _add_message(
     numbers[1] = record.seq
     numbers[2] = delivery.consumer_seq
     numbers[3] = <uint64_t> record.time_ns
-    numbers[4] = consumer.machine.num_pending
+    numbers[4] = machine_pending(&consumer.machine)
     memcpy(chars, consumer.ack_prefix.chars, used)
     for at in range(5):
         used += write_decimal(chars + used, numbers[at])
@@ -143,7 +143,7 @@ cdef int64_t _size(ConsumerSlot* consumer, const Record* record) noexcept nogil:
     """Return how many bytes a delivery counts: subject, reply, headers and payload."""
     cdef int64_t size = (
         record.subject.length + consumer.ack_prefix.length + 5 + _digits(record.seq) + _digits(consumer.machine.consumer_seq + 1)
-        + _digits(<uint64_t> record.time_ns) + _digits(consumer.machine.num_pending - 1 if consumer.machine.num_pending else 0)
+        + _digits(<uint64_t> record.time_ns) + _digits(max(machine_pending(&consumer.machine), <uint64_t> 1) - 1)
     )
     if not consumer.machine.terms.headers_only:
         return size + record.header_length + record.payload_length
@@ -179,24 +179,33 @@ cdef bint _serve_request(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     return True
 
 
+cdef bint _is_over(ConsumerSlot* consumer, Request* request) noexcept nogil:
+    """Whether a request that does not wait has got all there is."""
+    return request.no_wait and (request.expires_ns == 0 or request.has_got) and (
+        not request.behind or request.behind <= consumer.slot.group.applied
+    )
+
+
+cdef void _say_no_more(Engine* engine, ConsumerSlot* consumer, Request* request) noexcept nogil:
+    cdef Text reply
+    reply.chars = _reply_of(request)
+    reply.length = request.reply_length
+    request_refuse(engine, consumer, reply, b"404 No Messages", 15)
+    request_end(engine, consumer, request)
+
+
 cdef void _end_at_once(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """End requests that do not wait for more than there is, and look whether the others' clients stay."""
     cdef Request* request = consumer.first
     cdef Request* following
-    cdef Text reply
     # What is only held back is still to come.
     cdef bint has_no_more = (
         not consumer.is_stalled and not consumer.is_reading and not consumer.resumes_ns and not machine_is_full(&consumer.machine)
     )
     while request != NULL:
         following = request.next
-        if request.no_wait and has_no_more and (request.expires_ns == 0 or request.has_got) and (
-            not request.behind or request.behind <= consumer.slot.group.applied
-        ):
-            reply.chars = _reply_of(request)
-            reply.length = request.reply_length
-            request_refuse(engine, consumer, reply, b"404 No Messages", 15)
-            request_end(engine, consumer, request)
+        if has_no_more and _is_over(consumer, request):
+            _say_no_more(engine, consumer, request)
         elif not request.is_watched:
             request.is_watched = 1
             engine.port.watch(
@@ -301,16 +310,39 @@ cdef void _beat(Engine* engine, ConsumerSlot* consumer, const char* to, uint32_t
     status_end(message, chars, used)
 
 
+cdef bint _is_due(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """Whether a request has run out of time, or wants to hear a heartbeat."""
+    cdef Request* request = consumer.first
+    while request != NULL:
+        if request.expires_ns and request.expires_ns <= engine.now_ns or request.heartbeat_ns and request.beats_ns <= engine.now_ns:
+            return True
+        request = request.next
+    return False
+
+
+cdef bint _is_held_by_acks(ConsumerSlot* consumer) noexcept nogil:
+    """Whether nothing is delivered because too much waits to be acknowledged.
+
+    Requests that do not wait stay then until others run out of time or hear heartbeats, as with nats-server.
+    """
+    return machine_is_full(&consumer.machine) and not consumer.is_stalled and not consumer.is_reading and not consumer.resumes_ns
+
+
 cdef int64_t _expire_requests(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """End requests whose time is over, and send heartbeats; return when there is something to do again."""
     cdef Request* request = consumer.first
     cdef Request* following
     cdef int64_t next_ns = NEVER_NS
+    cdef bint has_looked = _is_due(engine, consumer) and _is_held_by_acks(consumer)
     while request != NULL:
         following = request.next
         if request.expires_ns and request.expires_ns <= engine.now_ns:
             request_close(engine, consumer, request, b"408 Request Timeout", 19)
             request_end(engine, consumer, request)
+            request = following
+            continue
+        if has_looked and _is_over(consumer, request):
+            _say_no_more(engine, consumer, request)
             request = following
             continue
         if request.expires_ns:

@@ -11,6 +11,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from framework.sublist._bytes cimport hash_bytes
+from framework_jetstream.consumer._consumer_machine cimport machine_ack_pending, machine_pending
 from framework_jetstream.consumer._terms cimport PRIORITY_OVERFLOW, PRIORITY_PINNED
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._state cimport (
@@ -161,12 +162,12 @@ cdef bint _has_pin(ConsumerSlot* consumer, Request* request) noexcept nogil:
 
 cdef bint _overflows(ConsumerSlot* consumer, Request* request) noexcept nogil:
     """Whether as much is pending as a request waits for."""
-    cdef uint64_t pending = consumer.machine.num_pending + (consumer.machine.queued > 0)
+    cdef uint64_t pending = machine_pending(&consumer.machine) + (consumer.machine.queued > consumer.machine.unheard)
     if request.min_pending <= 0 and request.min_ack_pending <= 0:
         return True
     return (
         (request.min_pending > 0 and <uint64_t> request.min_pending <= pending)
-        or (request.min_ack_pending > 0 and request.min_ack_pending <= <int64_t> consumer.machine.pending_live)
+        or (request.min_ack_pending > 0 and request.min_ack_pending <= <int64_t> machine_ack_pending(&consumer.machine))
     )
 
 
