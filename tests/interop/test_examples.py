@@ -203,3 +203,46 @@ def test_a_hub_with_leaf_nodes(tmp_path, runs, tool):
     run.until("3/3 ready")
 
     cross(tool, copies, "leaf.toml")
+
+
+@pytest.mark.peer("nats")
+def test_three_clusters_are_one(tmp_path, runs, tool):
+    copies = Supercluster(tmp_path, "supercluster.toml")
+    run = run_topology(runs, copies, "supercluster.toml")
+    for name in ("east", "central", "west"):
+        for other in {"east", "central", "west"} - {name}:
+            await_gateway(run, f"{name}-1", other)
+    reply, request, listing = arranged([
+        shlex.split(line) for line in copies.commands("supercluster.toml", "nats")
+    ])
+    tool.start(reply[-1], *reply[1:-2])
+    await_interest(request[-1], "greet")
+
+    assert "hello from east" in tool.run(request[-1], *request[1:-2])
+    listed = tool.run(listing[-1], *listing[1:-2], "3")
+    assert all(f"{name}-1" in listed for name in ("east", "central", "west"))
+
+
+class Supercluster(Copies):
+    """The example whose ports are worked out from the first ones, each of them said here."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._ports = {}
+        self._folder = folder
+        text = (EXAMPLES / name).read_text("utf-8").replace("http = 8222\n", "")
+        for at, cluster in enumerate(("east", "central", "west"), 2):
+            ports = "".join(
+                f"{option} = {self._ports.setdefault(f'{kind}22{at}', free_port())}\n"
+                for option, kind in (("port", 4), ("gateway.port", 7), ("http", 8))
+            )
+            text = text.replace(f"[clusters.{cluster}]\n", f"[clusters.{cluster}]\n{ports}")
+        text = re.sub(r":(\d22[234])\b", lambda found: f":{self._ports[found[1]]}", text)
+        (folder / name).write_text(text)
+
+
+def await_gateway(run, here: str, there: str) -> None:
+    """Read until a server has said that it sends what another cluster wants."""
+    line_of = re.compile(rf"^{here} gateway to {there}: Interest-Only, 1 inbound")
+    lines = iter(tuple(run.lines))
+    while not line_of.search(next(lines, None) or run.until("")):
+        pass
