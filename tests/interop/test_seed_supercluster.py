@@ -6,6 +6,7 @@ Source: natsbyexample.com, "Supercluster with JetStream".
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -69,9 +70,9 @@ def write_files(folder: Path) -> Mapping[str, int]:
     ports = {f"{kind}22{at}": free_port() for kind in (4, 6, 7, 8) for at in (2, 3, 4)}
     for number, name in enumerate(NAMES, 1):
         text = TEXT.format(name=name, number=number, at=number + 1)
-        for old, new in ports.items():
-            text = text.replace(old, f"\0{new}")
-        (folder / f"{name}.conf").write_text(text.replace("\0", ""))
+        # In one pass: a port that is free may have one of the others in it.
+        text = re.sub(r"\b[4678]22[234]\b", lambda found: str(ports[found[0]]), text)
+        (folder / f"{name}.conf").write_text(text)
     return {name: ports[f"422{at}"] for at, name in enumerate(NAMES, 2)}
 
 
