@@ -35,6 +35,7 @@ from framework_jetstream.engine.refusals import refusal_texts
 from framework_jetstream.engine.verbs import Event, Verb
 from framework_jetstream.log import Effect, Log
 from framework_jetstream.recovery import restore
+from framework_jetstream.storage.records import METADATA
 from framework_jetstream.store.folder import name_of, place_of
 from framework_jetstream.stream.rules import limits_of
 
@@ -88,6 +89,7 @@ class Simulation:
             duplicate_window=10**15,
             max_msgs=self.rng.choice([-1, 20, 200]),
             compression=self.rng.choice(["none", "s2"]),
+            metadata=self.rng.choice([None, {METADATA: "far"}]),
             max_msgs_per_subject=-1,
             max_bytes=-1,
             max_msg_size=-1,
@@ -274,6 +276,11 @@ class Simulation:
         """Return what is in a segment, as who performs jobs finds it."""
         if self.rng.random() < 0.002:
             raise OSError(errno.EIO, "the disk does not answer")
+        if self.rng.random() < 0.01:
+            # A storage kind has it, and brings it back soon, or when it is asked again.
+            if self.engine is not None and self.rng.random() < 0.5:
+                self.engine.read_again()
+            raise OSError(errno.EREMOTE, "it is elsewhere")
         if self.mistake == "nothing can be read":
             raise OSError(errno.EIO, "the disk does not answer")
         if self.mistake == "another segment is read":

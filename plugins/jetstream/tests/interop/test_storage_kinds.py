@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import base64
 import json
 import os
 from pathlib import Path
 from urllib.error import HTTPError
 
+import nats
+import nats.js.errors
 import pytest
 from framework_jetstream.plugin import framework_add_commands
 from framework_jetstream.storage.contract import StorageContract
@@ -227,6 +230,34 @@ def test_a_bad_kind_takes_its_streams_offline_and_no_other(filled, shelf, mode):
     assert new["error"]["err_code"] == 10194
     assert "storage kind shelf" in sick
     assert found == payload_of(3)
+
+
+def test_a_client_library_sees_the_errors_of_a_kind_that_hangs(filled, shelf):
+    server, _ = filled
+    let_be(shelf, "hang")
+
+    async def scenario():
+        client = await nats.connect(server.url, allow_reconnect=False)
+        js = client.jetstream(timeout=30)
+        with pytest.raises(nats.js.errors.APIError) as got:
+            await js.get_msg("S", 3)
+        with pytest.raises(nats.js.errors.APIError) as published:
+            await js.publish("s", b"refused")
+        other = await js.publish("o", b"taken")
+        info = await js.stream_info("S")
+        await client.close()
+        return got.value, published.value, other, info
+
+    got, published, other, info = asyncio.run(scenario())
+    # It ends although the kind hangs.
+    server.stop()
+
+    # The server's own deadline for answers of the API may come first.
+    assert got.code in {500, 503}
+    assert published.err_code == 10118
+    assert other.stream == "O"
+    assert info.state.messages == COUNT
+    assert info.config.metadata["framework.storage"] == "shelf"
 
 
 @pytest.mark.parametrize("mode", [*BAD, "gone"])

@@ -161,6 +161,8 @@ class EngineLink:
             self._segment_thread.join()
         if self._storage is not None:
             self._storage.close()
+            if self._loop is None:
+                self._storage.close_pipe()
         if self._folder is not None:
             self._folder.close()
 
@@ -187,6 +189,8 @@ class EngineLink:
             self._loop.remove_reader(self._engine.fileno())
             if self._storage is not None and self._storage.read_fd >= 0:
                 self._loop.remove_reader(self._storage.read_fd)
+                if self._thread is None or not self._thread.is_alive():
+                    self._storage.close_pipe()
             self._loop = None
 
     def ask(

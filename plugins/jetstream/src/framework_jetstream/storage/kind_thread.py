@@ -79,4 +79,4 @@ class KindThread:
             return
         self.begin(work, lambda _: None)
         self._work.put(None)
-        self._thread.join(0 if self.is_overdue else seconds)
+        self._thread.join(seconds)

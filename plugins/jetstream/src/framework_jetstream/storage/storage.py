@@ -23,6 +23,7 @@ T = TypeVar("T")
 _FOLDER: Final = "storage"
 """Beside the log; each kind has one of its own in it."""
 _MODE: Final = 0o750
+_CLOSE_S: Final = 2.0
 
 
 class Storage:
@@ -128,9 +129,12 @@ class Storage:
         self._opened.add(kind.name)
 
     def close(self) -> None:
-        """Close all kinds that answer; who hangs is left behind. Callable from any thread."""
+        """Close all kinds that answer soon; who hangs is left behind. Callable from any thread."""
         for name in self._opened:
-            self._threads[name].end(self.kinds[name].close, self.answer_s)
+            self._threads[name].end(self.kinds[name].close, _CLOSE_S)
+
+    def close_pipe(self) -> None:
+        """Hear no more: nobody listens, and nobody asks."""
         for fd in self._asks:
             if fd >= 0:
                 os.close(fd)
