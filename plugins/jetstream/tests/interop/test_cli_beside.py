@@ -231,7 +231,15 @@ class Session:
         text = text.replace(str(self._server.port), "PORT").replace(str(self._folder), "FOLDER")
         text = _ID.sub("ID", _TIME.sub("TIME", text))
         lines = [_FRAME.sub(" ", line).strip() for line in text.splitlines()]
-        return [line for line in lines if not line.startswith("done! [")]
+        return _headers_in_order([line for line in lines if not line.startswith("done! [")])
+
+
+def _headers_in_order(lines):
+    """Return lines with those of headers sorted: the CLI prints them as its map has them."""
+    if "Headers:" not in lines or "Data:" not in lines:
+        return lines
+    first, end = lines.index("Headers:") + 1, lines.index("Data:")
+    return [*lines[:first], *sorted(lines[first:end]), *lines[end:]]
 
 
 @pytest.fixture
