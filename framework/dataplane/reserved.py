@@ -45,9 +45,11 @@ RESERVED_PREFIXES: Final[Sequence[ReservedPrefix]] = (
     ReservedPrefix(prefix=b"$GR.", no_publish=True, no_reply=True),
     ReservedPrefix(prefix=b"_R_.", no_reply=True),
     ReservedPrefix(prefix=b"$JS.ACK.", no_reply=True, shows_subject=True, keeps_reply=True),
+    ReservedPrefix(prefix=b"$FJS.", no_publish=True),
     ReservedPrefix(prefix=b"$MQTT.", needed_by_servers=True),
     ReservedPrefix(prefix=b"$JS.API.CONSUMER.MSG.NEXT.", stays_in_account=True),
     ReservedPrefix(prefix=b"$JS.API.DIRECT.GET.", stays_in_account=True),
 )
 """Source: nats-server `gateway.go`, `hasGWRoutedReplyPrefix`; `client.go`, `isReservedReply`,
-`canSubscribe`, `processMsgResults`, `processServiceImport`."""
+`canSubscribe`, `processMsgResults`, `processServiceImport`. `$FJS.` is ours: there servers that
+share streams hear of each other."""

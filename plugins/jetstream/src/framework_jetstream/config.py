@@ -58,6 +58,8 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     """Of messages that stay in memory although segments have them."""
     storage_timeout_s: float = DEFAULT_STORAGE_TIMEOUT_S
     """That a storage kind may take for one segment."""
+    replication: bool = False
+    """Whether servers of a cluster share streams; experimental."""
 
 
 def jetstream_section() -> ConfigSection:
@@ -116,6 +118,7 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         sync_interval_s=value["sync_interval"],
         block_cache_bytes=value["block_cache_size"],
         storage_timeout_s=value["storage_timeout"],
+        replication=value["replication"],
     )
 
 
@@ -228,6 +231,9 @@ _OPTIONS = (
            minimum=0.1,
            help="How long a storage kind of a plugin may take for one segment, before its streams"
                 " are refused"),
+    Option(name="replication", kind=Kind.BOOL, default=False,
+           help="Experimental: whether servers of a cluster form a meta group and share streams;"
+                " all of them say so, or none"),
     _LIMITS,
     _absent("key", "ek", "encryption_key", what="encryption at rest", secret=True),
     _absent("prev_key", "prev_ek", "prev_encryption_key", what="encryption at rest", secret=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,6 +31,15 @@ class Host(Struct, kw_only=True):
     """Bytes of a message."""
     listens: Callable[[int, str], Reply[bool]]
     """Whether a client here has subscribed to just this subject of an account."""
+    answer: Callable[[str, bytes], object] = lambda _subject, _text: None
+    """Answers a request that came in somewhere in the cluster."""
+    report: Callable[[str], object] = lambda _what: None
+    """Told what operators have to know."""
+    cluster_of: Callable[[tuple[str, str, str], tuple[tuple[int, ...], bytes] | None], Any] = (
+        lambda _name, _told: None
+    )
+    """Who has a stream or consumer, as `ClusterInfo`, by account, stream and consumer, and what the
+    engine says of its group; None: streams are this server's alone."""
 
     def follow(self, config: JetStreamConfig) -> None:
         """Put a reloaded configuration in force, as far as that goes without a new start."""

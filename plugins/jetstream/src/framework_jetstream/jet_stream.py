@@ -38,6 +38,7 @@ from framework_jetstream.api.subjects import CLUSTERED, SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
 from framework_jetstream.engine.verbs import Event, Verb
+from framework_jetstream.meta.effects import ChangeAsset, StartAsset, StopAsset
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.storage.records import kind_of
 from framework_jetstream.storage.storage_keeper import StorageKeeper
@@ -47,6 +48,7 @@ from framework_jetstream.stream.account_limits import (
     fill_in_window,
     usage_by_tier,
 )
+from framework_jetstream.stream.assigned import AssignedAssets
 from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
 from framework_jetstream.stream.engine_limits import EngineLimits
@@ -109,6 +111,8 @@ class JetStream(Component):
         headers: Mapping[str, tuple[str, ...]]
         reply: Reply[bytes | None]
         """None: nobody answers."""
+        subject: str = ""
+        """Where the answer goes, if another server is to give it."""
         said: dict[str, str] = field(default_factory=dict)
         """Headers of the answer."""
 
@@ -179,6 +183,7 @@ class JetStream(Component):
         self._census = Census(self._link, self.actor_ref)
         self._limits = EngineLimits(self._link, self._host, self.actor_ref)
         self._limits.follow_server()
+        self._assigned = AssignedAssets(book=self._book, host=self._host, begin=self._begin)
         self._link.listen_to_server(self.actor_ref)
 
     @override
@@ -195,6 +200,8 @@ class JetStream(Component):
                 self._keep_segments(streams)
             case JetStream.StorageTold(kind, problem):
                 self._follow_storage(kind, problem)
+            case StartAsset() | StopAsset() | ChangeAsset():
+                self._assigned.take(message)
             case EngineEvent(kind=Event.OUT_OF_STORAGE):
                 self._advisories.say_out_of_storage(self._host, message.data.decode())
             case JetStream.FollowLimits():
@@ -358,6 +365,9 @@ class JetStream(Component):
             account=saved.account,
             config=saved.config,
             created_ns=saved.created_ns,
+            group=saved.group,
+            replicas=saved.replicas,
+            is_leader=not saved.replicas,
         )
         stream = self._begin(entry)
         account_number = self._host.account_number(saved.account)

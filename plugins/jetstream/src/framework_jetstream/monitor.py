@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from framework_jetstream.api.saved import Offline
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.host import Host
+    from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.rivals import Rivals
     from framework_jetstream.stream.book import StreamBook
     from framework_jetstream.stream.census import StreamCount
@@ -69,6 +70,7 @@ class Monitor:
         usage: Counts of requests.
         rivals: Other servers with JetStream.
         clock: Returns the Unix time in nanoseconds.
+        view: Of the cluster; None: it shares nothing.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Monitor:
         usage: ApiUsage,
         rivals: Rivals,
         clock: Callable[[], int],
+        view: ClusterView | None = None,
     ) -> None:
         self._server = server
         self._host = host
@@ -87,6 +90,7 @@ class Monitor:
         self._usage = usage
         self._rivals = rivals
         self._clock = clock
+        self._view = view
         self.damage: list[HealthProblem] = []
         """What was found damaged when the streams were read."""
         self.trouble: Callable[[], str] = str
@@ -107,6 +111,8 @@ class Monitor:
             "limits": msgspec.to_builtins(self._host.config.limits),
             "streams": len(counts),
         }
+        if self._view is not None and (meta := self._view.meta_cluster()) is not None:
+            document["meta_cluster"] = plain(meta)
         consumers = sum(it.entry.consumer_count for it in counts)
         if options.raft and counts:
             document["streams_leader"] = len(counts)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from framework.wire.event_ids import EventIds
 from framework_jetstream.advisories import Advisories
 from framework_jetstream.api.usage import ApiUsage
+from framework_jetstream.cluster.wiring import cluster_parts, is_clustered
 from framework_jetstream.engine.link import EngineLink
 from framework_jetstream.exchange import BYTES_MAX as EXCHANGE_BYTES
 from framework_jetstream.exchange import Exchange
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from framework.spec import ServerContext
+    from framework_jetstream.cluster.wiring import ClusterParts
     from framework_jetstream.config import JetStreamConfig
     from framework_jetstream.placement.records import PlacementPolicy
 
@@ -47,6 +49,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     storage: Storage
     placement: PlacementPolicy | None
     """Of a plugin."""
+    cluster: ClusterParts | None
+    """None: streams are this server's alone."""
 
     def component(self) -> tuple[type[JetStream], Mapping[str, Any]]:
         """Return the actor that has the streams, and its arguments."""
@@ -62,9 +66,18 @@ class Parts(Struct, frozen=True, kw_only=True):
         }
 
 
-def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[], int]) -> Parts:
-    """Make the parts of a server's JetStream; nothing runs yet."""
-    host = Host(
+def _publisher(server: ServerContext) -> Callable[[str, str, bytes], None]:
+    def publish(account: str, subject: str, payload: bytes) -> None:
+        message = (subject.encode(), b"", b"", payload)
+        server.plane.publish(server.account_number(account), [message])
+
+    return publish
+
+
+def _host(
+    server: ServerContext, config: JetStreamConfig, publish: Callable[[str, str, bytes], None]
+) -> Host:
+    return Host(
         name=server.name,
         server_id=server.server_id,
         config=settled_config(config),
@@ -73,26 +86,53 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         system_account=lambda: server.accounts.system_account,
         listens=Listening(server).listens,
         max_payload=lambda: cast("int", server.config.values["max_payload"]),
+        answer=lambda subject, text: publish(server.accounts.system_account, subject, text),
+        report=lambda what: server.log.warning("{detail}", detail=what),
     )
 
-    def publish(account: str, subject: str, payload: bytes) -> None:
-        message = (subject.encode(), b"", b"", payload)
-        server.plane.publish(server.account_number(account), [message])
 
+def _shares(server: ServerContext, config: JetStreamConfig) -> bool:
+    """Return whether a server has streams together with others."""
+    if config.replication and not is_clustered(server):
+        server.log.warning("`replication: true` has no effect: the server is in no cluster")
+    return config.replication and is_clustered(server)
+
+
+def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[], int]) -> Parts:
+    """Make the parts of a server's JetStream; nothing runs yet."""
+    publish = _publisher(server)
+    host, shares = _host(server, config, publish), _shares(server, config)
     book, usage = StreamBook(), ApiUsage()
     rivals = Rivals(
         server_id=server.server_id,
         domain=config.domain,
         started_ns=clock(),
         report=lambda problem: server.log.error("{detail}", detail=problem),
+        shares=shares,
     )
     storage = Storage(
         storage_kinds(server),
         answer_s=config.storage_timeout_s,
         report=lambda problem: server.log.error("{detail}", detail=problem),
     )
+    link, placement = EngineLink(config.domain), placement_policy(server)
+    exchange = Exchange(
+        lambda: server.open_port(bytes_max=EXCHANGE_BYTES, said_bytes_max=EXCHANGE_BYTES)
+    )
+    cluster = None
+    if shares:
+        cluster = cluster_parts(
+            server,
+            host=host,
+            link=link,
+            exchange=exchange,
+            book=book,
+            placement=placement,
+            clock=clock,
+        )
+        host.cluster_of = cluster.view.describe
     return Parts(
-        link=EngineLink(config.domain),
+        link=link,
         host=host,
         book=book,
         usage=usage,
@@ -103,13 +143,18 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             ids=EventIds(random.SystemRandom()),
             clock=clock,
         ),
-        exchange=Exchange(
-            lambda: server.open_port(bytes_max=EXCHANGE_BYTES, said_bytes_max=EXCHANGE_BYTES)
-        ),
+        exchange=exchange,
         monitor=Monitor(
-            server=server, host=host, book=book, usage=usage, rivals=rivals, clock=clock
+            server=server,
+            host=host,
+            book=book,
+            usage=usage,
+            rivals=rivals,
+            clock=clock,
+            view=cluster.view if cluster else None,
         ),
         rivals=rivals,
         storage=storage,
-        placement=placement_policy(server),
+        placement=placement,
+        cluster=cluster,
     )

@@ -73,11 +73,33 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     if config is None:
         return []
     server.accounts.offer_jetstream(config.domain)
-    return [
+    specs = [
         ComponentSpec(
             name="jetstream", factory=_component, supervision=Supervision(), imports=_IMPORTS
         )
     ]
+    if config.replication and _is_clustered(server):
+        specs.append(
+            ComponentSpec(
+                name="jetstream_meta",
+                factory=_meta_group,
+                requires=("jetstream",),
+                supervision=Supervision(restarts_max=0),
+            )
+        )
+    return specs
+
+
+def _is_clustered(server: ServerContext) -> bool:
+    from framework_jetstream.cluster.wiring import is_clustered  # noqa: PLC0415 - who has streams
+
+    return is_clustered(server)
+
+
+def _meta_group(server: ServerContext) -> tuple[type[Any], Mapping[str, Any]]:
+    cluster = _parts[server].cluster
+    assert cluster is not None
+    return cluster.component(server)
 
 
 def _component(server: ServerContext) -> tuple[type[Any], Mapping[str, Any]]:
@@ -101,6 +123,8 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         from framework_jetstream.recovery import by_account, restore  # noqa: PLC0415 - the same
 
         folder = _open_folder(server, parts)
+        if parts.cluster is not None:
+            parts.cluster.use_port(parts.link)
         restored = parts.link.use_log(
             folder, restore, parts.host.config.block_cache_bytes, parts.storage
         )
@@ -116,6 +140,8 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         parts.book.offline.update({(it.account, it.config.name): it for it in restored.offline})
         parts.link.hear_of_losses(parts.monitor.lose)
         parts.link.start(port)
+        if parts.cluster is not None:
+            parts.cluster.begin(parts.link)
         opened = {it: Reply[None]() for stream in known for it in stream.numbers}
         last = max((it.number for it in restored.streams), default=0)
         server.component("jetstream").tell(JetStream.Restore(known, last, opened))
@@ -191,8 +217,17 @@ async def _answer(server: ServerContext, request: ServiceRequest) -> ServiceAnsw
         payload=request.payload,
         headers=request.headers,
         reply=reply,
+        subject=request.reply,
     )
-    server.component("jetstream").tell(asked)
+    if _parts[server].cluster is not None:
+        from framework_jetstream.cluster.meta_group import (  # noqa: PLC0415 - who shares streams
+            META_GROUP,
+            MetaGroup,
+        )
+
+        server.component(META_GROUP).tell(MetaGroup.Request(asked))
+    else:
+        server.component("jetstream").tell(asked)
     text = await reply
     return ServiceReply(text, asked.said) if text is not None and asked.said else text
 

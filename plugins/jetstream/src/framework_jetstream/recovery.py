@@ -17,6 +17,8 @@ from framework_jetstream.api.saved import (
     saved_from_text,
     words_of_loss,
 )
+from framework_jetstream.engine.verbs import CONTROL_GROUP
+from framework_jetstream.log.folder import StoreError
 from framework_jetstream.log.offline import words_of
 from framework_jetstream.log.record import NewerVersionError
 from framework_jetstream.storage.records import StorageProblemError
@@ -71,10 +73,11 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
         state = log.group(group)
         assert state is not None, "it is listed"
         known, description, named = _described(state)
+        _check_sharing(engine, known)
         if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
             continue
         saved[group] = known
-        numbers[group] = len(saved)
+        numbers[group] = CONTROL_GROUP if isinstance(known, SavedGroup) else len(saved)
         if isinstance(known, SavedStream):
             needed |= {(group, file) for file in named.files} if named is not None else set()
             next_segment = last_files.get(group, 0) + 1
@@ -158,6 +161,16 @@ def _identity(stream: SavedStream) -> tuple[str, str, int]:
 def _stream_of(consumer: SavedConsumer) -> tuple[str, str, int]:
     """Return the identity of a consumer's stream."""
     return consumer.account, consumer.stream, consumer.stream_created_ns
+
+
+def _check_sharing(engine: Engine, known: Saved) -> None:
+    """Raise StoreError where what is in the log does not go with how this server is configured."""
+    is_shared = isinstance(known, SavedGroup) or bool(known.group or known.replicas)
+    if is_shared and not engine.has_replicas:
+        raise StoreError(
+            "The store belongs to a cluster whose servers share streams: `replication: true` in the"
+            " block `jetstream`, and the block `cluster`, have to say so"
+        )
 
 
 def _described(state: GroupState) -> tuple[Saved, bytes, NamedSegments | None]:

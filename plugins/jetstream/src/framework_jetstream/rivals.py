@@ -39,16 +39,24 @@ class Rivals:
         server_id: Of this server.
         domain: Of its JetStream.
         started_ns: Unix time of its start.
+        shares: It has streams together with other servers of ours.
         report: Told once of each server that it yields to, in words for operators.
     """
 
     def __init__(
-        self, *, server_id: str, domain: str, started_ns: int, report: Callable[[str], object]
+        self,
+        *,
+        server_id: str,
+        domain: str,
+        started_ns: int,
+        report: Callable[[str], object],
+        shares: bool = False,
     ) -> None:
         self._id = server_id
         self._domain = domain
         self._started_ns = started_ns
         self._report = report
+        self._shares = shares
         self._stronger: dict[str, Rival] = {}
 
     @property
@@ -94,5 +102,7 @@ class Rivals:
             return False
         if server.get("flags") != _OURS:
             return True
+        if self._shares:
+            return False
         started_ns = ns_from_text(statsz["start"])
         return (started_ns, server_id) < (self._started_ns, self._id)

@@ -20,6 +20,8 @@ class SavedStream(Struct, frozen=True, tag="stream", tag_field="is"):
     """Its snapshot was not restored to the end: it is nothing."""
     replicas: tuple[int, ...] = ()
     """The number of its group at all servers, and theirs; none: it is this one's alone."""
+    group: str = ""
+    """Name of the group that the meta group has assigned; empty: it was not asked."""
 
 
 class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):
@@ -32,6 +34,8 @@ class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):
     config: ConsumerConfig
     replicas: tuple[int, ...] = ()
     """As of a stream."""
+    group: str = ""
+    """The same."""
 
 
 class SavedGroup(Struct, frozen=True, tag="group", tag_field="is"):

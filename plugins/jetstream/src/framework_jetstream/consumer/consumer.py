@@ -30,8 +30,8 @@ from framework_jetstream.api.times import ZERO, ns_from_text, text_from_ns
 from framework_jetstream.consumer.consumer_advisories import ConsumerAdvisories
 from framework_jetstream.consumer.rules import check_group, check_update, settle_metadata
 from framework_jetstream.consumer.terms import BURST_BYTES, filters_of, terms_of
-from framework_jetstream.engine.link import EngineAnswers, EngineEvent
-from framework_jetstream.engine.verbs import NOT_STORED, Event, Verb
+from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
+from framework_jetstream.engine.verbs import NOT_STORED, Event, GroupOf, Verb
 from framework_jetstream.snapshots.consumers import engine_state
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.book import StreamEntry
 
 
+ASKED_NS: Final = 10_000_000_000
+"""So long who has asked for a stream or consumer may wait for whoever leads it first."""
 _RESET_REFUSALS: Final = {3: "below start seq", 4: "below start time", 5: "not allowed"}
 """Statuses of the engine."""
 
@@ -61,6 +63,12 @@ class ConsumerEntry(Struct, kw_only=True):
     created_ns: int
     burst_bytes: int = BURST_BYTES
     """What a limited rate lets pass at once."""
+    group: str = ""
+    """As of a stream."""
+    replicas: tuple[int, ...] = ()
+    """The same."""
+    is_leader: bool = True
+    """The same."""
     consumer: ActorRef[Any] | None = None
 
 
@@ -122,8 +130,10 @@ class Consumer(Component):
         )
         self._clock = clock
         self._ended = ended
+        self._asked: Reply[bytes | None] | None = None
         self._handlers = {
             "consumer_info": self._info,
+            "consumer_create": self._repeat_create,
             "consumer_delete": self._delete,
             "consumer_pause": self._pause,
             "consumer_reset": self._reset,
@@ -148,6 +158,8 @@ class Consumer(Component):
                     message.reply.set(refused(message.kind, refusal.error))
             case EngineEvent(kind=Event.INACTIVE):
                 self._end(lambda: None)
+            case EngineEvent(kind=Event.LEADS | Event.FOLLOWS):
+                self._lead() if message.kind == Event.LEADS else self._follow()
             case EngineEvent():
                 self._tell(message)
             case _:
@@ -171,7 +183,13 @@ class Consumer(Component):
             return b""
         return text_of(
             SavedConsumer(
-                stream.account, entry.stream_name, stream.created_ns, entry.created_ns, config
+                stream.account,
+                entry.stream_name,
+                stream.created_ns,
+                entry.created_ns,
+                config,
+                entry.replicas,
+                entry.group,
             )
         )
 
@@ -182,14 +200,31 @@ class Consumer(Component):
             if told.status:
                 error = failure(ErrCode.CONSUMER_STORE_FAILED, err=NOT_STORED).error
                 self._end(lambda: reply.set(refused("consumer_create", error)))
+            elif self._entry.replicas and is_new:
+                self._asked = reply  # who leads it answers
+            elif self._entry.replicas:
+                reply.set(None)
             else:
                 self._say("consumer_create", reply, told)
                 if is_new and self._paused_until_ns() > self._clock():
                     self._tell_pause()
 
-        if is_new:
+        if is_new and not self._entry.replicas:
             self._advisories.created()
         self._command(Verb.OPEN_CONSUMER, opened)
+
+    def _lead(self) -> None:
+        """Answer for it from now on; who has asked for it is answered when it is first led."""
+        self._entry.is_leader = True
+        reply, self._asked = self._asked, None
+        if reply is None or self._clock() - self._entry.created_ns > ASKED_NS:
+            return
+        self._advisories.created()
+        self._ask(Verb.CONSUMER_STATE, partial(self._say, "consumer_create", reply))
+
+    def _follow(self) -> None:
+        self._entry.is_leader = False
+        self._asked = None
 
     def _command(self, verb: Verb, then: Callable[[EngineAnswer], object]) -> None:
         """Let the engine have the configuration."""
@@ -199,7 +234,13 @@ class Consumer(Component):
         self._ask(
             verb,
             then,
-            numbers=(self._entry.stream_number, len(backoff)),
+            numbers=(
+                self._entry.stream_number,
+                len(backoff),
+                0,
+                0,
+                *replica_numbers(self._entry.replicas),
+            ),
             terms=terms_of(config, self._entry.burst_bytes),
             first="\n".join([config.name, *filters_of(config)]).encode(),
             second=targets.encode() + struct.pack(f"={len(backoff)}q", *backoff),
@@ -324,7 +365,8 @@ class Consumer(Component):
 
     def _end(self, then: Callable[[], object]) -> None:
         def end(_: EngineAnswer) -> None:
-            self._advisories.deleted()
+            if self._entry.is_leader:
+                self._advisories.deleted()
             self._ended(self._entry)
             then()
             self.stop()
@@ -349,9 +391,25 @@ class Consumer(Component):
     def _info(self, request: Consumer.Request) -> None:
         self._ask(Verb.CONSUMER_STATE, lambda told: self._say("consumer_info", request.reply, told))
 
+    def _repeat_create(self, request: Consumer.Request) -> None:
+        self._ask(
+            Verb.CONSUMER_STATE, lambda told: self._say("consumer_create", request.reply, told)
+        )
+
     def _say(self, kind: str, reply: Reply[bytes | None], told: EngineAnswer) -> None:
-        info = info_of(self._entry, told, self._clock())
-        reply.set(answer(kind, plain(info)))
+        entry = self._entry
+
+        def say(group: EngineAnswer | None) -> None:
+            info = info_of(entry, told, self._clock())
+            asset = (entry.stream.account, entry.stream_name, entry.config.name)
+            state = (group.numbers, group.data) if group is not None else None
+            info.cluster = self._host.cluster_of(asset, state)
+            reply.set(answer(kind, plain(info)))
+
+        if entry.replicas:
+            self._ask(Verb.GROUP_STATE, say, numbers=(GroupOf.CONSUMER,))
+        else:
+            say(None)
 
 
 def info_of(entry: ConsumerEntry, told: EngineAnswer, now_ns: int) -> ConsumerInfo:

@@ -14,13 +14,15 @@ from framework_jetstream.engine._groups cimport (
 )
 from framework_jetstream.engine._replicated cimport replicated_join
 from framework_jetstream.engine._state cimport (
-    CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, OPEN_GROUP, PROPOSE, SNAPSHOT_GROUP, Answer, ConsumerSlot,
-    Slot, command_text, consumer_of, slot_of,
+    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, OPEN_GROUP, PROPOSE, SNAPSHOT_GROUP, Answer,
+    ConsumerSlot, Slot, command_text, consumer_of, slot_of,
 )
 from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
+from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport transfer_begin
-from framework_jetstream.raft._state cimport Raft
+from framework_jetstream.raft._members cimport members_now
+from framework_jetstream.raft._state cimport Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport replica_snapshot
 
 cdef enum:
@@ -36,6 +38,8 @@ cdef packed struct PeerState:
     uint64_t match
     uint64_t quiet_ticks
     # Since it was heard.
+    uint64_t votes
+    # 0: it learns only.
 
 
 # ---- what comes ----------------------------------------------------------------------------------------------------------
@@ -141,7 +145,26 @@ cdef int _close(Engine* engine, Group* group, Command* command) noexcept nogil:
     return CARRIED_KEPT
 
 
-cdef void _say(Engine* engine, const Raft* raft, const Command* command) noexcept nogil:
+cdef uint64_t _votes(Raft* raft, uint64_t server) noexcept nogil:
+    cdef const RaftMembers* members = members_now(raft)
+    cdef uint32_t at
+    for at in range(members.count):
+        if members.ids[at] == server:
+            return members.voters >> at & 1
+    return 0
+
+
+cdef int _change_member(Engine* engine, Raft* raft, const Command* command) noexcept nogil:
+    """Change one member as the second number says, the third is who; answered with the index, or with why it is refused now."""
+    cdef uint64_t index = change_members(raft, <int> command.numbers[1], <uint64_t> command.numbers[2])
+    cdef Answer* answer = answer_made(engine, command.id, 0 if index else STATUS_NOT_STORED, 0)
+    if answer != NULL:
+        answer.numbers[0] = <int64_t> index if index else raft.refused
+    engine.has_appended = True
+    return CARRIED_OUT
+
+
+cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogil:
     """Answer term, leader, last index, commit, applied, role, index of the snapshot; members, as their leader has them."""
     cdef Answer* answer = answer_made(engine, command.id, 0, raft.peer_count * sizeof(PeerState))
     cdef PeerState state
@@ -159,6 +182,7 @@ cdef void _say(Engine* engine, const Raft* raft, const Command* command) noexcep
         state.server = raft.peers[at].id
         state.match = raft.peers[at].match
         state.quiet_ticks = raft.now - raft.peers[at].heard_tick
+        state.votes = _votes(raft, state.server)
         memcpy(answer_bytes(answer) + at * sizeof(state), &state, sizeof(state))
 
 
@@ -192,6 +216,8 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
         return _close(engine, group, command)
     elif command.verb == GROUP_STATE:
         _say(engine, group.replica.raft, command)
+    elif command.verb == CHANGE_MEMBER:
+        return _change_member(engine, group.replica.raft, command)
     elif transfer_begin(group.replica.raft, <uint64_t> command.numbers[1]):
         answer_made(engine, command.id, 0, 0)
     else:

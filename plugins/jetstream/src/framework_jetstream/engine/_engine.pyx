@@ -583,6 +583,21 @@ cdef class Engine:
         return self.state.read_error
 
     @property
+    def has_replicas(self) -> bool:
+        """Whether there may be groups that other servers have too."""
+        return self.state.replicas != NULL
+
+    @property
+    def lies(self) -> int:
+        """Frames and messages of groups that no server sends that keeps to the rules."""
+        return self.state.replicas.lies if self.state.replicas != NULL else 0
+
+    @property
+    def strangers(self) -> int:
+        """Messages of groups that are not here."""
+        return self.state.replicas.strangers if self.state.replicas != NULL else 0
+
+    @property
     def resident_bytes(self) -> int:
         """Bytes of memory for messages of streams in files, as it was a moment ago."""
         return self.state.resident_bytes

@@ -23,7 +23,7 @@ from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, group_close, group_of, group_opened, proposals_drop, refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
-from framework_jetstream.engine._port cimport framework_batch, framework_message, framework_row
+from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, Answer, Waiting, slot_of,
 )
@@ -57,14 +57,15 @@ cdef bint replicated_join(Engine* engine, Group* group, const Command* command) 
     cdef const int64_t* numbers = &command.numbers[REPLICAS_AT]
     cdef RaftMembers members
     cdef uint32_t at
-    if engine.replicas == NULL or numbers[1] < 1 or numbers[1] > NUMBERS - REPLICAS_AT - 2:
+    if engine.replicas == NULL or numbers[1] < 0 or numbers[1] > NUMBERS - REPLICAS_AT - 2:
         return False
     memset(&members, 0, sizeof(members))
     members.count = <uint32_t> numbers[1]
     members.voters = (<uint32_t> 1 << members.count) - 1
     for at in range(members.count):
         members.ids[at] = <uint64_t> numbers[2 + at]
-    group.replica = replica_open(engine.replicas, group.number, <uint64_t> numbers[0], &members)
+    # Who is told of no members hears of them, when a leader adds it.
+    group.replica = replica_open(engine.replicas, group.number, <uint64_t> numbers[0], &members if members.count else NULL)
     return group.replica != NULL
 
 
@@ -249,6 +250,8 @@ cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil:
 cdef void _take_frame(Engine* engine, const framework_batch* batch, const framework_row* row) noexcept nogil:
     cdef const char* frame = batch.chars + row.at + row.subject_length + row.reply_length + row.header_length
     cdef FrameHead head
+    if row.kind != FRAMEWORK_ROW_MESSAGE:
+        return
     if row.payload_length < sizeof(head):
         engine.replicas.lies += 1
         return

@@ -61,6 +61,7 @@ cdef enum Verb:
     CLOSE_GROUP
     GROUP_STATE
     STEP_DOWN
+    CHANGE_MEMBER
 
 
 cdef enum EventKind:

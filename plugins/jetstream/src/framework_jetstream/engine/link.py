@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from framework.wire.event_ids import EventIds
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine._segment_jobs import SegmentThread
 from framework_jetstream.engine.refusals import refusal_texts
-from framework_jetstream.engine.verbs import Event
+from framework_jetstream.engine.verbs import CONTROL_GROUP, Event
 from framework_jetstream.log.folder import StoreError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from framework_jetstream.engine.verbs import Verb
     from framework_jetstream.log import Log
     from framework_jetstream.log.folder import LogFolder
+    from framework_jetstream.raft.records import Settings
     from framework_jetstream.storage.folder import KeptFolder
     from framework_jetstream.storage.storage import Storage
 
@@ -38,8 +40,21 @@ _STORE: Final = 1 << 41
 """Events of what is stored are told with this number."""
 _SERVER: Final = 1 << 42
 """Events of no consumer are told with this number, as `_staging.pyx` says it."""
+_STREAMS: Final = 1 << 43
+"""Events of a stream's group are told with its number above this."""
+_CONTROL: Final = 1 << 44
+"""Those of a control group likewise."""
 _PREFIX_CHARS: Final = 12
 """Of ids of events, which differ between servers."""
+
+
+def replica_numbers(replicas: tuple[int, ...]) -> tuple[int, ...]:
+    """Return how a command says who has something, behind its first four numbers.
+
+    Args:
+        replicas: Number of the group at all servers, and theirs; empty: it is this one's alone.
+    """
+    return (replicas[0], len(replicas) - 1, *replicas[1:]) if replicas else ()
 
 
 class EngineAnswer(Struct, frozen=True):
@@ -96,6 +111,8 @@ class EngineLink:
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
         self._lost: Callable[[int, int, int], object] | None = None
         self._thread: threading.Thread | None = None
+        self._peers: Port | None = None
+        self._use_replicas: Callable[[], None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def use_log(
@@ -123,6 +140,8 @@ class EngineLink:
         self._storage = storage
         storage.fetched = self._read_again
         self._engine.use_log(folder.log, folder.thread, folder.wake_fd)
+        if self._use_replicas is not None:
+            self._use_replicas()
         try:
             segments.make()
             self._segments = SegmentThread(segments.folder, folder.wake_fd, storage.asks_fd)
@@ -134,6 +153,37 @@ class EngineLink:
             (it.number for stream in restored.streams for it in stream.consumers), default=0
         )
         return restored
+
+    def use_replicas(
+        self,
+        port: Port,
+        *,
+        server: int,
+        account: int,
+        prefix: bytes,
+        seed: int,
+        settings: Settings,
+    ) -> None:
+        """Have groups that other servers have too; before `use_log`, as `Engine.use_replicas`.
+
+        Args:
+            port: By which servers hear of each other; it is closed when the engine has ended.
+            server: Number of this one.
+            account: Number of the account of the port's subjects.
+            prefix: Of these subjects.
+            seed: Of random numbers.
+            settings: Of all groups.
+        """
+        self._peers = port
+        self._use_replicas = partial(
+            self._engine.use_replicas,
+            port.capsule(),
+            server=server,
+            account=account,
+            prefix=prefix,
+            seed=seed,
+            settings=settings,
+        )
 
     def start(self, port: Port) -> None:
         """Let the engine use a port, on a thread of its own."""
@@ -156,6 +206,8 @@ class EngineLink:
         """Wait until the thread has ended; its port was closed. Callable from any thread."""
         if self._thread is not None:
             self._thread.join()
+        if self._peers is not None:
+            self._peers.close()
         if self._segments is not None and self._segment_thread is not None:
             self._segments.stop()
             self._segment_thread.join()
@@ -243,6 +295,18 @@ class EngineLink:
     def listen_to_server(self, owner: ActorRef[Any]) -> None:
         """Tell `owner` an `EngineEvent` for each thing that is of no consumer."""
         self.listen(_SERVER, owner)
+
+    def listen_to_stream(self, number: int, owner: ActorRef[Any]) -> None:
+        """Tell `owner` an `EngineEvent` for each thing that the engine says of a stream's group."""
+        self.listen(_STREAMS + number, owner)
+
+    def forget_stream(self, number: int) -> None:
+        """Tell nobody of a stream any more."""
+        self.forget(_STREAMS + number)
+
+    def listen_to_control_groups(self, owner: ActorRef[Any]) -> None:
+        """Tell `owner` an `EngineEvent` for each thing of the control group."""
+        self.listen(_CONTROL + CONTROL_GROUP, owner)
 
     def forget_source(self, source: int) -> None:
         """Tell nobody of a source any more."""

@@ -11,6 +11,8 @@ NOT_LEADER: Final = 16
 """Another server leads what it is about; or did, and nobody knows whether it was done."""
 OFFLINE: Final = 17
 """What is wanted is with a storage kind that fails."""
+CONTROL_GROUP: Final = 1
+"""The number by which the engine knows the one control group that there is: the meta group."""
 NOT_STORED: Final = "no space left on device"
 """How that is said."""
 
@@ -84,9 +86,13 @@ class Verb(IntEnum):
     CLOSE_GROUP = 115
     GROUP_STATE = 116
     """Of what: a `GroupOf`. The answer has term, leader, last index, commit, applied, role and the
-    index of the snapshot; behind them server, match and ticks since it was heard of each member."""
+    index of the snapshot; behind them server, match, ticks since it was heard, and whether it
+    votes, of each member."""
     STEP_DOWN = 117
     """Of what: a `GroupOf`; to whom, 0: to whoever has most."""
+    CHANGE_MEMBER = 118
+    """Of what: a `GroupOf`; a `Change` of `raft.records`, and of whom. The answer has the index of
+    the entry; one that is refused has a `Refused` there."""
 
 
 class Event(IntEnum):

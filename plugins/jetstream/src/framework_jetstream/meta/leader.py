@@ -126,6 +126,11 @@ class MetaLeader:
         if self._forecast is not None:
             self._forecast.apply(index, proposal.data)
 
+    def follow(self, index: int, data: bytes) -> None:
+        """Take up an entry that is applied, where nothing was foreseen."""
+        if self._forecast is not None:
+            self._forecast.apply(index, data)
+
     def tell_time(self, now_ns: int, unix_ns: int = 0) -> None:
         """Say what time it is: by the clock of `Fleet`, and since 1970."""
         self._choices.tell_time(now_ns)

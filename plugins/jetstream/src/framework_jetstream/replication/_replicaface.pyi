@@ -5,6 +5,13 @@ from framework_jetstream.log.record import Entry
 from framework_jetstream.raft.records import FrameRefused, Role, Settings
 
 @final
+class ReplicaIds:
+    def find(self, id: int) -> int: ...  # noqa: A002
+    def put(self, id: int, owner: int) -> bool: ...  # noqa: A002
+    def drop(self, id: int) -> None: ...  # noqa: A002
+    def __len__(self) -> int: ...
+
+@final
 class Replicas:
     def __new__(cls, log: Log, *, server: int, seed: int, settings: Settings) -> Self: ...
     def open(self, number: int, group: int, votes: dict[int, bool] | None = None) -> None: ...

@@ -11,6 +11,7 @@ from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._raftface cimport members_of, settings_of
 from framework_jetstream.raft._reads cimport read_begin
 from framework_jetstream.raft._state cimport RaftMembers, RaftSettings
+from framework_jetstream.replication._replica_ids cimport ReplicaIds as ReplicaIdsStruct, ids_drop, ids_find, ids_free, ids_put
 from framework_jetstream.replication._replicas cimport (
     Replica, Replicas as ReplicasStruct, replica_of, replica_open, replica_snapshot, replicas_begin, replicas_free, replicas_new,
     replicas_step, replicas_tick, replicas_turn, replicated_committer,
@@ -18,6 +19,31 @@ from framework_jetstream.replication._replicas cimport (
 
 from framework_jetstream.log.record import Entry, Kind
 from framework_jetstream.raft.records import FrameRefused, Role, Settings
+
+
+@cython.final
+cdef class ReplicaIds:
+    """The table of groups by id, of numbers above 0."""
+
+    cdef ReplicaIdsStruct table
+
+    def __dealloc__(self) -> None:
+        ids_free(&self.table)
+
+    def find(self, uint64_t id) -> int:
+        """Return whose an id is; 0: nobody's."""
+        return <size_t> ids_find(&self.table, id)
+
+    def put(self, uint64_t id, size_t owner) -> bool:
+        """Give an id to an owner; False: it is another one's."""
+        return ids_put(&self.table, id, <void*> owner)
+
+    def drop(self, uint64_t id) -> None:
+        """Forget an id."""
+        ids_drop(&self.table, id)
+
+    def __len__(self) -> int:
+        return self.table.count
 
 
 @cython.final

@@ -14,6 +14,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from framework_jetstream.log._log cimport Log, LogFile
 from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRead, RaftSettings
+from framework_jetstream.replication._replica_ids cimport ReplicaIds
 
 
 cdef struct Placed:  # an entry of the log
@@ -98,6 +99,7 @@ cdef struct Replicas:
     Replica** replicas  # by the number of the group, ascending
     size_t count
     size_t room
+    ReplicaIds ids  # the same, by the number that they have at all servers
     Replica* applying
     Replica* applying_last
     OutgoingFrame* frames
@@ -114,6 +116,7 @@ cdef struct Replicas:
 cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* settings, uint64_t seed) noexcept nogil
 cdef void replicas_free(Replicas* replicas) noexcept nogil
 # Let other servers commit entries of an open group of the log. `members`: what all of them were given at the start; NULL: it is told.
+# NULL: no memory, or there is one of this id.
 cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, const RaftMembers* members) noexcept nogil
 cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil
 cdef Replica* replica_of(Replicas* replicas, uint32_t number) noexcept nogil

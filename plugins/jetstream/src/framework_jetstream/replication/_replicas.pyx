@@ -21,6 +21,7 @@ from framework_jetstream.raft._state cimport (
     APPEND, RANGE, REFUSED_NOT_LEADER, RaftEntry, RaftMessage, RaftReady,
 )
 from framework_jetstream.replication._replica_frames cimport frame_message, frame_range, frames_finish, frames_free
+from framework_jetstream.replication._replica_ids cimport ids_drop, ids_find, ids_free, ids_put
 from framework_jetstream.replication._replica_log cimport (
     entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_keep, snapshot_read, staged_new, staged_record, wish,
     write_wanted,
@@ -51,6 +52,7 @@ cdef void replicas_free(Replicas* replicas) noexcept nogil:
         replica_close(replicas, replicas.replicas[replicas.count - 1])
     _free_incoming(replicas)
     frames_free(replicas)
+    ids_free(&replicas.ids)
     free(replicas.replicas)
     free(replicas.answers)
     free(replicas)
@@ -74,16 +76,8 @@ cdef Replica* replica_of(Replicas* replicas, uint32_t number) noexcept nogil:
     return replicas.replicas[at] if at < replicas.count and replicas.replicas[at].number == number else NULL
 
 
-cdef Replica* _replica_by_id(Replicas* replicas, uint64_t id) noexcept nogil:
-    cdef size_t at
-    for at in range(replicas.count):
-        if replicas.replicas[at].raft.group == id:
-            return replicas.replicas[at]
-    return NULL
-
-
 cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, const RaftMembers* members) noexcept nogil:
-    """Open a group that is in the log; NULL: no memory.
+    """Open a group that is in the log; NULL: no memory, or there is one of this id.
 
     Args:
         id: Of the group, the same at all servers.
@@ -108,7 +102,9 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
     made.placed_first = made.placed_end = group.snapshot_index + 1
     made.apply_next = group.snapshot_index + 1
     made.apply_last = made.given = group.snapshot_index
-    if made.raft == NULL or not raft_begin(made.raft, group.term, group.vote, group.snapshot_index, group.snapshot_term, members):
+    if ids_find(&replicas.ids, id) != NULL or made.raft == NULL or not raft_begin(
+        made.raft, group.term, group.vote, group.snapshot_index, group.snapshot_term, members
+    ) or not ids_put(&replicas.ids, id, made):
         raft_free(made.raft)
         free(made)
         return NULL
@@ -134,6 +130,7 @@ cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil:
             replicas.applying_last = link[0]
             link = &link[0].next_applying
     replicas.count -= 1
+    ids_drop(&replicas.ids, replica.raft.group)
     memmove(replicas.replicas + at, replicas.replicas + at + 1, (replicas.count - at) * sizeof(Replica*))
     replica_drop(replicas, replica)
     raft_free(replica.raft)
@@ -190,7 +187,7 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
         at = next_message(at, &message)
         message.sender = sender
         message.to = replicas.server
-        replica = _replica_by_id(replicas, message.group)
+        replica = <Replica*> ids_find(&replicas.ids, message.group)
         if replica == NULL:
             replicas.strangers += 1
         elif not _is_honest(&message) or not raft_step(replica.raft, &message):

@@ -27,6 +27,12 @@ class StreamEntry(Struct, kw_only=True):
     account: str
     config: StreamConfig
     created_ns: int
+    group: str = ""
+    """Name of its group, where the meta group has assigned it; empty: it is this server's alone."""
+    replicas: tuple[int, ...] = ()
+    """Number of the group at all servers, and theirs; empty: there is one replica."""
+    is_leader: bool = True
+    """Whether this server answers for it."""
     stream: ActorRef[Any] | None = None
     consumers: dict[str, ConsumerEntry] = field(default_factory=dict)
     """By name; the actor of the stream changes them."""

@@ -258,13 +258,18 @@ def find_overlap(subjects: Iterable[str], others: Iterable[str]) -> bool:
     return any(do_overlap(subject, other) for subject in subjects for other in others)
 
 
-def check_create(config: StreamConfig) -> None:
-    """Refuse what a new stream can't be."""
+def check_create(config: StreamConfig, *, is_clustered: bool = False) -> None:
+    """Refuse what a new stream can't be.
+
+    Args:
+        config: Its configuration.
+        is_clustered: Several servers may have it.
+    """
     if config.sealed:
         raise invalid("stream configuration for create can not be sealed")
     if config.mirror_direct and config.mirror is None:
         raise invalid("stream has no mirror but does have mirror direct")
-    if config.num_replicas > 1:
+    if config.num_replicas > 1 and not is_clustered:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
 
 

@@ -47,7 +47,7 @@ from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.api.saved import SavedStream, text_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.bounds import ConsumerBounds
-from framework_jetstream.consumer.consumer import Consumer, ConsumerEntry, info_of
+from framework_jetstream.consumer.consumer import ASKED_NS, Consumer, ConsumerEntry, info_of
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.consumer.rules import (
     check_new,
@@ -57,8 +57,15 @@ from framework_jetstream.consumer.rules import (
 )
 from framework_jetstream.consumer.rules import settled as settled_consumer
 from framework_jetstream.consumer.terms import BURST_BYTES
-from framework_jetstream.engine.link import EngineAnswers
-from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, OFFLINE, Verb
+from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
+from framework_jetstream.engine.verbs import (
+    NOT_LOGGED,
+    NOT_STORED,
+    OFFLINE,
+    Event,
+    GroupOf,
+    Verb,
+)
 from framework_jetstream.sourcing.entry import infos_from
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.sourcing.served import (
@@ -145,6 +152,23 @@ class Stream(Component):
         opened: Mapping[int, Reply[None]]
         """By the numbers of it and of its consumers: set when the engine serves each."""
 
+    class StartConsumer(Struct, frozen=True):
+        """Have a consumer that the meta group has assigned to this server."""
+
+        group: str
+        """Name of its group."""
+        replicas: tuple[int, ...]
+        config: ConsumerConfig
+        created_ns: int
+        reply: Reply[bytes | None]
+        """Set once, by who leads it first."""
+
+    class StopConsumer(Struct, frozen=True):
+        """Have it no more."""
+
+        group: str
+        reply: Reply[bytes | None]
+
     def __init__(
         self,
         *,
@@ -169,6 +193,8 @@ class Stream(Component):
         self._places = places
         self._clock = clock
         self._consumers = entry.consumers
+        self._asked: Reply[bytes | None] | None = None
+        self._group_told: tuple[tuple[int, ...], bytes] | None = None
         self._handlers = {
             "stream_create": self._repeat_create,
             "stream_info": self._info,
@@ -190,7 +216,13 @@ class Stream(Component):
         }
 
     @override
+    def on_stop(self) -> None:
+        self._link.forget_stream(self._entry.number)
+
+    @override
     def on_start(self) -> None:
+        if self._entry.replicas:
+            self._link.listen_to_stream(self._entry.number, self.actor_ref)
         self._sourcing = Sourcing(
             self,
             account=self._entry.account,
@@ -217,6 +249,10 @@ class Stream(Component):
                 self._restore(message)
             case Stream.Adopt():
                 self._adopt(message)
+            case EngineEvent(kind=Event.LEADS | Event.FOLLOWS):
+                self._lead() if message.kind == Event.LEADS else self._follow()
+            case Stream.StartConsumer() | Stream.StopConsumer():
+                self._take_assigned(message)
             case _:
                 super().on_receive(message)
         return None
@@ -233,19 +269,40 @@ class Stream(Component):
                 error = failure(ErrCode.STORAGE_RESOURCES_EXCEEDED).error
                 request.reply.set(refused("stream_create", error))
                 self.stop()
+            elif self._entry.replicas:
+                self._asked = request.reply  # who leads it answers
             else:
                 self._sourcing.follow(self._entry.config)
                 self._answer_info("stream_create", request.reply, did_create=True)
 
-        self._tell("create")
+        if not self._entry.replicas:
+            self._tell("create")
         self._ask_open(request.account_number, opened)
+
+    def _lead(self) -> None:
+        """Answer for it from now on; who has asked for it is answered when it is first led."""
+        self._entry.is_leader = True
+        reply, self._asked = self._asked, None
+        if reply is not None and self._clock() - self._entry.created_ns <= ASKED_NS:
+            self._tell("create")
+            self._answer_info("stream_create", reply, did_create=True)
+
+    def _follow(self) -> None:
+        self._entry.is_leader = False
+        self._asked = None
 
     def _ask_open(self, account_number: int, then: Callable[[EngineAnswer], object]) -> None:
         config = self._entry.config
         self._ask(
             Verb.OPEN_STREAM,
             then,
-            numbers=(account_number, config.storage == "file", config.first_seq),
+            numbers=(
+                account_number,
+                config.storage == "file",
+                config.first_seq,
+                0,
+                *replica_numbers(self._entry.replicas),
+            ),
             limits=limits_of(config),
             first=config.name.encode(),
             second="\n".join(config.subjects or ()).encode(),
@@ -262,7 +319,13 @@ class Stream(Component):
         self._ask_open(request.account_number, served)
         for restored in request.consumers:
             saved, number = restored.saved, restored.number
-            consumer = self._begin_consumer(number, saved.config, saved.created_ns)
+            consumer = self._begin_consumer(
+                number,
+                saved.config,
+                saved.created_ns,
+                group=saved.group,
+                replicas=saved.replicas,
+            )
             reply = Reply[bytes | None]()
             reply.when_done(partial(_settle, opened[number]))
             consumer.tell(Consumer.Open(reply, is_new=False))
@@ -271,7 +334,16 @@ class Stream(Component):
         """Return what the log is to know of the stream; empty: it has none."""
         if config.storage != "file":
             return b""
-        return text_of(SavedStream(self._entry.account, self._entry.created_ns, config))
+        entry = self._entry
+        return text_of(
+            SavedStream(
+                entry.account,
+                entry.created_ns,
+                config,
+                replicas=entry.replicas,
+                group=entry.group,
+            )
+        )
 
     def _adopt(self, request: Stream.Adopt) -> None:
         config = self._entry.config
@@ -352,6 +424,8 @@ class Stream(Component):
 
     def _tell(self, action: str) -> None:
         """Let who listens know what happens to the stream."""
+        if not self._entry.is_leader:
+            return
         self._advisories.say_stream(self._entry.account, self._entry.config.name, action)
 
     # -- saying how it is ------------------------------------------------------------------------
@@ -366,6 +440,7 @@ class Stream(Component):
         def subjects(told: EngineAnswer) -> None:
             found["subjects"] = _subjects_from_bytes(told.data)
 
+        self._ask_group()
         if wanted.deleted_details:
             self._ask(Verb.LIST_DELETED, deleted)
         if wanted.subjects_filter:
@@ -386,9 +461,27 @@ class Stream(Component):
 
         self._ask(Verb.STREAM_STATE, finish)
 
+    def _ask_group(self) -> None:
+        """Ask who follows, before what is answered then."""
+
+        def take(told: EngineAnswer) -> None:
+            self._group_told = (told.numbers, told.data)
+
+        if self._entry.replicas:
+            self._ask(Verb.GROUP_STATE, take, numbers=(GroupOf.STREAM,))
+
+    def _cluster(self) -> ClusterInfo | None:
+        """Return who has it; None: the server is in no cluster that shares streams."""
+        entry = self._entry
+        asset = (entry.account, entry.config.name, "")
+        found: ClusterInfo | None = self._host.cluster_of(asset, self._group_told)
+        return found
+
     def _answer_info(
         self, kind: str, reply: Reply[bytes | None], *, did_create: bool = False
     ) -> None:
+        self._ask_group()
+
         def finish(told: EngineAnswer) -> None:
             state = state_from_numbers(told.numbers, self._entry.consumer_count)
             domain = "" if did_create else self._host.config.domain
@@ -407,7 +500,7 @@ class Stream(Component):
             created=text_from_ns(self._entry.created_ns),
             state=state,
             domain=domain,
-            cluster=ClusterInfo(leader=self._host.name) if leader else None,
+            cluster=self._cluster() or (ClusterInfo(leader=self._host.name) if leader else None),
             ts=text_from_ns(self._clock()),
         )
 
@@ -654,8 +747,40 @@ class Stream(Component):
         consumer = self._begin_consumer(self._link.next_consumer(), config, self._clock())
         consumer.tell(Consumer.Open(request.reply))
 
+    def _take_assigned(self, message: Stream.StartConsumer | Stream.StopConsumer) -> None:
+        match message:
+            case Stream.StartConsumer():
+                self._start_consumer(message)
+            case Stream.StopConsumer(group, reply):
+                self._stop_consumer(group, reply)
+
+    def _start_consumer(self, request: Stream.StartConsumer) -> None:
+        """Have a consumer; one that there is already goes on."""
+        known = self._consumers.get(request.config.name)
+        if known is not None:
+            return
+        consumer = self._begin_consumer(
+            self._link.next_consumer(),
+            request.config,
+            request.created_ns,
+            group=request.group,
+            replicas=request.replicas,
+        )
+        consumer.tell(Consumer.Open(request.reply))
+
+    def _stop_consumer(self, group: str, reply: Reply[bytes | None]) -> None:
+        entry = next((it for it in self._consumers.values() if it.group == group), None)
+        if entry is not None and entry.consumer is not None:
+            entry.consumer.tell(Consumer.Request("consumer_delete", b"", reply))
+
     def _begin_consumer(
-        self, number: int, config: ConsumerConfig, created_ns: int
+        self,
+        number: int,
+        config: ConsumerConfig,
+        created_ns: int,
+        *,
+        group: str = "",
+        replicas: tuple[int, ...] = (),
     ) -> ActorRef[Consumer]:
         stream = self._entry.config
         entry = ConsumerEntry(
@@ -665,6 +790,9 @@ class Stream(Component):
             stream_name=self._entry.config.name,
             config=config,
             created_ns=created_ns,
+            group=group,
+            replicas=replicas,
+            is_leader=not replicas,
             burst_bytes=stream.max_msg_size if stream.max_msg_size > 0 else BURST_BYTES,
         )
         self._consumers[config.name] = entry

@@ -1,0 +1,517 @@
+"""The API of a cluster: whose affair a request is, and what the meta leader says to it.
+
+What a stream's or consumer's leader is asked goes on to the actors that answer it alone, too.
+
+Size: one handler for each request that the meta leader answers.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from framework_jetstream.api.answers import LIST_MAX, NAMES_MAX, SYSTEM, answer, page, refused
+from framework_jetstream.api.errors import ApiFailure, ErrCode, api_error, failure
+from framework_jetstream.api.forms import check_before_all
+from framework_jetstream.api.records import (
+    ConsumerConfig,
+    PagedRequest,
+    StreamConfig,
+    StreamConfigRequest,
+    StreamNamesRequest,
+)
+from framework_jetstream.api.requests import check_level, is_empty_request, read
+from framework_jetstream.api.subjects import SYSTEM_WORDS, subject_of
+from framework_jetstream.cluster.limits import check_consumer_shared, check_stream_shared
+from framework_jetstream.consumer.bounds import ConsumerBounds
+from framework_jetstream.consumer.consumer import Consumer
+from framework_jetstream.consumer.consumer_requests import wanted_consumer
+from framework_jetstream.consumer.rules import check_new, settle_ending
+from framework_jetstream.engine.verbs import GroupOf, Verb
+from framework_jetstream.meta.answering import LATE_NS, Part, View, part_of, verdict
+from framework_jetstream.meta.assignments import (
+    Asked,
+    Asset,
+    ConsumerAssignment,
+    Group,
+    StreamAssignment,
+)
+from framework_jetstream.meta.effects import Outcome
+from framework_jetstream.meta.peers import number_of
+from framework_jetstream.meta.requests import next_leader
+from framework_jetstream.meta.view import group_state
+from framework_jetstream.stream.account_limits import check_stream, fill_in_window
+from framework_jetstream.stream.book import StreamEntry
+from framework_jetstream.stream.rules import check_create, find_overlap, holds, settled
+from framework_jetstream.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework_jetstream.api.errors import ApiError
+    from framework_jetstream.api.subjects import ApiSubject
+    from framework_jetstream.cluster.decisions import Decisions
+    from framework_jetstream.cluster.gathering import Gathering
+    from framework_jetstream.engine.link import EngineAnswer
+    from framework_jetstream.host import Host
+    from framework_jetstream.jet_stream import JetStream
+    from framework_jetstream.meta.assignments import Assignment
+    from framework_jetstream.meta.leader import Existing, MetaLeader
+    from framework_jetstream.meta.view import ClusterView
+    from framework_jetstream.stream.book import StreamBook
+
+_LATE_S: Final = LATE_NS / 1e9
+
+
+class ClusterApi:
+    """Answers requests, or leaves them to other servers.
+
+    Args:
+        view: Of the cluster.
+        leader: Of the meta group, if this server leads it.
+        decisions: The leader's.
+        gathering: Asks who leads streams and consumers.
+        book: The streams of this server.
+        host: The server.
+        forward: Lets the actors of streams of this server answer.
+        ask: Asks the engine, as `EngineLink.ask` does.
+        later: Calls something after so many seconds.
+        clock: Returns the Unix time in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        view: ClusterView,
+        leader: MetaLeader,
+        decisions: Decisions,
+        gathering: Gathering,
+        book: StreamBook,
+        host: Host,
+        forward: Callable[[JetStream.ApiRequest], object],
+        ask: Callable[..., object],
+        later: Callable[[float, Callable[[], object]], object],
+        clock: Callable[[], int],
+    ) -> None:
+        self._view = view
+        self._leader = leader
+        self._decisions = decisions
+        self._gathering = gathering
+        self._book = book
+        self._host = host
+        self._forward = forward
+        self._ask = ask
+        self._later = later
+        self._clock = clock
+        self._handlers: dict[str, Callable[[JetStream.ApiRequest, ApiSubject], None]] = {
+            "stream_create": self._create_stream,
+            "stream_delete": self._delete,
+            "stream_names": self._name_streams,
+            "stream_list": self._list_streams,
+            "consumer_create": self._create_consumer,
+            "consumer_delete": self._delete,
+            "consumer_names": self._name_consumers,
+            "consumer_list": self._list_consumers,
+        }
+
+    def take(self, request: JetStream.ApiRequest) -> None:
+        """Answer a request, or leave it to whoever is meant."""
+        found = subject_of(request.tokens)
+        kind = found.kind if found else SYSTEM
+        is_system = request.tokens[0] in SYSTEM_WORDS
+        try:
+            if request.account == self._host.system_account():
+                self._take_of_system(request, found)
+            elif found is None or is_system:
+                self._only_leader()
+                raise failure(ErrCode.BAD_REQUEST)
+            else:
+                self._dispatch(request, found)
+        except ApiFailure as refusal:
+            request.reply.set(refused(kind, refusal.error))
+        except _NotMineError:
+            request.reply.set(None)
+
+    # -- who answers -----------------------------------------------------------------------------
+
+    def _only_leader(self) -> None:
+        if not self._leader.is_in_office:
+            raise _NotMineError
+
+    def _dispatch(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        kind = found.kind
+        asset = Asset(request.account, found.stream, _consumer_of(found))
+        if part_of(kind) is Part.META:
+            if self._repeats(request, found):
+                return
+            self._judge(request, found, asset, "")
+            return
+        entry = self._book.get(asset.account, asset.stream)
+        number, is_leader, of = 0, False, GroupOf.STREAM
+        if entry is not None:
+            number, is_leader = entry.number, entry.is_leader
+            if part_of(kind) is Part.CONSUMER:
+                consumer = entry.consumers.get(asset.consumer)
+                number, of = (consumer.number if consumer else 0), GroupOf.CONSUMER
+                is_leader = consumer is not None and consumer.is_leader
+        if is_leader or not number:
+            self._judge(request, found, asset, self._view.peer if is_leader else "")
+            return
+
+        def told(said: EngineAnswer) -> None:
+            leader = "" if said.status else group_state(said.numbers, said.data).leader
+            try:
+                self._judge(request, found, asset, "" if leader == self._view.peer else leader)
+            except ApiFailure as refusal:
+                request.reply.set(refused(kind, refusal.error))
+
+        self._ask(Verb.GROUP_STATE, number, then=told, numbers=(of,))
+
+    def _judge(
+        self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset, leader: str
+    ) -> None:
+        """Do what this server has to do with a request; raises ApiFailure."""
+        view = self._view
+        known = view.machine.state.find(
+            asset if part_of(found.kind) is Part.CONSUMER else asset.of_stream
+        )
+        is_offline = known is not None and not any(map(view.is_online, known.group.hosts))
+        judged = verdict(
+            view.machine,
+            found.kind,
+            asset,
+            View(meta_leader=view.state.leader, leader=leader, is_offline=is_offline),
+        )
+        if judged.is_mine:
+            self._answer(request, found, asset)
+        elif judged.refusal is None:
+            request.reply.set(None)
+        elif judged.is_late:
+            text = refused(found.kind, judged.refusal)
+            self._later(_LATE_S, partial(request.reply.set, text))
+        else:
+            request.reply.set(refused(found.kind, judged.refusal))
+
+    def _answer(self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset) -> None:
+        kind = found.kind
+        if kind == "stream_leader_stepdown":
+            self._step_down(request, GroupOf.STREAM, asset)
+        elif kind == "consumer_leader_stepdown":
+            self._step_down(request, GroupOf.CONSUMER, asset)
+        elif part_of(kind) is not Part.META:
+            known = self._view.machine.state.find(asset.of_stream)
+            if kind == "stream_snapshot" and known is not None and len(known.group.peers) > 1:
+                raise _unsupported()
+            self._forward(request)
+        else:
+            check_level(request.headers)
+            check_before_all(kind, request.payload, is_strict=self._host.is_strict)
+            if self._host.limits(request.account) is None:
+                raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+            if kind not in self._handlers:
+                raise _unsupported()
+            self._handlers[kind](request, found)
+
+    def _repeats(self, request: JetStream.ApiRequest, found: ApiSubject) -> bool:
+        """Answer a request for what there is and is led here; False: it is another one."""
+        entry = self._book.get(request.account, found.stream)
+        if entry is None or not entry.group:
+            return False
+        try:
+            if found.kind == "stream_create" and entry.is_leader:
+                if self._wanted_stream(request, found.stream) == entry.config:
+                    assert entry.stream is not None
+                    entry.stream.tell(Stream.Request("stream_create", b"", request.reply))
+                    return True
+            elif found.kind == "consumer_create" and found.rest:
+                config = self._wanted_consumer(request, found, entry.config)
+                known = entry.consumers.get(config.name)
+                if known is not None and known.is_leader and known.config == config:
+                    assert known.consumer is not None
+                    known.consumer.tell(Consumer.Request("consumer_create", b"", request.reply))
+                    return True
+        except ApiFailure:
+            pass  # the meta leader refuses it
+        return False
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    def _wanted_stream(self, request: JetStream.ApiRequest, name: str) -> StreamConfig:
+        wanted = read(StreamConfigRequest, request.payload, is_strict=self._host.is_strict)
+        if wanted.name != name:
+            raise failure(ErrCode.STREAM_MISMATCH)
+        fill_in_window(self._host.config, wanted)
+        config = settled(wanted)
+        check_create(config, is_clustered=True)
+        return config
+
+    def _create_stream(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        config = self._wanted_stream(request, found.stream)
+        check_stream_shared(config)
+        wanted = StreamAssignment(
+            account=request.account,
+            name=found.stream,
+            created_ns=self._clock(),
+            config=msgspec.json.encode(config),
+            group=_unplaced(config.storage),
+            asked=_asked(request),
+            reserved_bytes=max(config.max_bytes, 0),
+        )
+        cluster = config.placement.cluster if config.placement else ""
+        own = str(request.asker.client.get("cluster") or "")
+
+        def decide() -> Any:
+            self._check_new_stream(wanted.asset, config)
+            return self._leader.create_stream(wanted, [cluster or own])
+
+        self._decide(request, found.kind, decide)
+
+    def _check_new_stream(self, asset: Asset, config: StreamConfig) -> None:
+        """Raise ApiFailure where a stream takes subjects, or room, that its account has not."""
+        others = []
+        for known, found in self._leader.state.streams():
+            if known.account == asset.account and known != asset:
+                other = msgspec.json.decode(found.config, type=StreamConfig)
+                if find_overlap(config.subjects or (), other.subjects or ()):
+                    raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
+                others.append(
+                    StreamEntry(number=0, account=known.account, config=other, created_ns=0)
+                )
+        tiers = self._host.limits(asset.account)
+        if tiers is None:
+            raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        check_stream(tiers, config, others, is_new=True)
+
+    def _delete(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        if not is_empty_request(request.payload):
+            raise failure(ErrCode.NOT_EMPTY_REQUEST)
+        asset = Asset(request.account, found.stream, _consumer_of(found))
+        kind = found.kind
+
+        def done(outcome: Outcome | Existing | None) -> None:
+            if outcome is Outcome.DONE:
+                request.reply.set(answer(kind, {"success": True}))
+            else:
+                self._say_outcome(request, kind, outcome)
+
+        self._decisions.decide(
+            lambda: self._leader.remove(asset), done, partial(self._refuse, request, kind)
+        )
+
+    def _name_streams(self, request: JetStream.ApiRequest, _: ApiSubject) -> None:
+        wanted = read(StreamNamesRequest, request.payload, is_strict=self._host.is_strict)
+        names = self._stream_names(request.account, wanted.subject)
+        request.reply.set(answer("stream_names", page(names, wanted.offset, NAMES_MAX, "streams")))
+
+    def _stream_names(self, account: str, subject: str) -> list[str]:
+        """Return names of an account's streams; where there is a subject, of those that hold it."""
+        return sorted(
+            it.stream
+            for it, found in self._view.machine.state.streams()
+            if it.account == account
+            and (
+                not subject or holds(msgspec.json.decode(found.config, type=StreamConfig), subject)
+            )
+        )
+
+    def _list_streams(self, request: JetStream.ApiRequest, _: ApiSubject) -> None:
+        wanted = read(StreamNamesRequest, request.payload, is_strict=self._host.is_strict)
+        names = self._stream_names(request.account, wanted.subject)
+        self._list(request, ("streams", "STREAM.INFO."), names, wanted.offset)
+
+    def _list(
+        self, request: JetStream.ApiRequest, what: tuple[str, str], names: list[str], offset: int
+    ) -> None:
+        """Answer with what leaders say of a page of streams or consumers."""
+        kind, subject = what
+        begin = min(max(offset, 0), len(names))
+        shown = names[begin : begin + LIST_MAX]
+
+        def done(infos: list[dict[str, Any]], missing: list[str]) -> None:
+            paged = {"total": len(names), "offset": begin, "limit": LIST_MAX, kind: infos}
+            more = {"missing": missing} if missing else {}
+            request.reply.set(answer(f"{kind[:-1]}_list", {**paged, **more}))
+
+        subjects = {name: f"$JS.API.{subject}{name}" for name in shown}
+        self._gathering.ask(request.account, subjects, done)
+
+    # -- consumers -------------------------------------------------------------------------------
+
+    def _wanted_consumer(
+        self, request: JetStream.ApiRequest, found: ApiSubject, stream: StreamConfig
+    ) -> ConsumerConfig:
+        limits = self._host.config.limits
+        config, action = wanted_consumer(
+            request.payload,
+            found.rest,
+            stream,
+            is_durable=found.is_durable,
+            is_strict=self._host.is_strict,
+            bounds=ConsumerBounds(
+                max_ack_pending=max(limits.max_ack_pending, 0),
+                max_request_batch=limits.max_request_batch,
+            ),
+        )
+        if action == "update":
+            raise _unsupported()
+        settle_ending(config)
+        return config
+
+    def _create_consumer(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        asset = Asset(request.account, found.stream)
+
+        def decide() -> Any:
+            stream = self._leader.state.stream(asset)
+            if stream is None:
+                raise failure(ErrCode.STREAM_NOT_FOUND)
+            config = msgspec.json.decode(stream.config, type=StreamConfig)
+            wanted = self._wanted_consumer(request, found, config)
+            check_consumer_shared(wanted, config)
+            known = self._leader.state.consumers(asset)
+            if wanted.name not in known:
+                others = [
+                    msgspec.json.decode(it.config, type=ConsumerConfig) for it in known.values()
+                ]
+                check_new(wanted, config, others, config.max_consumers)
+            return self._leader.create_consumer(
+                asset._replace(consumer=wanted.name),
+                ConsumerAssignment(
+                    name=wanted.name,
+                    created_ns=self._clock(),
+                    config=msgspec.json.encode(wanted),
+                    group=_unplaced(config.storage),
+                    asked=_asked(request),
+                    replicas=wanted.num_replicas,
+                ),
+            )
+
+        self._decide(request, found.kind, decide)
+
+    def _name_consumers(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        wanted = read(PagedRequest, request.payload, is_strict=self._host.is_strict)
+        state, asset = self._view.machine.state, Asset(request.account, found.stream)
+        if state.stream(asset) is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        names = sorted(state.consumers(asset))
+        paged = page(names, wanted.offset, NAMES_MAX, "consumers")
+        request.reply.set(answer("consumer_names", paged))
+
+    def _list_consumers(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        wanted = read(PagedRequest, request.payload, is_strict=self._host.is_strict)
+        state, asset = self._view.machine.state, Asset(request.account, found.stream)
+        if state.stream(asset) is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        what = ("consumers", f"CONSUMER.INFO.{found.stream}.")
+        self._list(request, what, sorted(state.consumers(asset)), wanted.offset)
+
+    # -- decisions -------------------------------------------------------------------------------
+
+    def _decide(self, request: JetStream.ApiRequest, kind: str, decide: Callable[[], Any]) -> None:
+        self._decisions.decide(
+            decide,
+            partial(self._say_outcome, request, kind),
+            partial(self._refuse, request, kind),
+        )
+
+    def _say_outcome(
+        self, request: JetStream.ApiRequest, kind: str, outcome: Outcome | Existing | None
+    ) -> None:
+        """Answer what came of a decision, unless who leads the asset does."""
+        match outcome:
+            case Outcome.EXISTS:
+                is_stream = kind.startswith("stream")
+                code = ErrCode.STREAM_NAME_EXISTS if is_stream else ErrCode.CONSUMER_ALREADY_EXISTS
+                self._refuse(request, kind, api_error(code))
+            case Outcome.GONE:
+                is_stream = kind in {"stream_delete", "consumer_create"}
+                code = ErrCode.STREAM_NOT_FOUND if is_stream else ErrCode.CONSUMER_NOT_FOUND
+                self._refuse(request, kind, api_error(code))
+            case _:
+                request.reply.set(None)
+
+    def _refuse(self, request: JetStream.ApiRequest, kind: str, error: ApiError) -> None:
+        request.reply.set(refused(kind, error))
+
+    # -- who leads -------------------------------------------------------------------------------
+
+    def _step_down(self, request: JetStream.ApiRequest, of: GroupOf, asset: Asset) -> None:
+        kind = "consumer_leader_stepdown" if of is GroupOf.CONSUMER else "stream_leader_stepdown"
+        entry = self._book.find(asset.account, asset.stream)
+        found = self._view.machine.state.find(asset)
+        number = entry.consumers[asset.consumer].number if asset.consumer else entry.number
+        assert found is not None
+        to = self._next_leader(request.payload, found)
+        done = answer(kind, {"success": True})
+        if len(found.group.peers) == 1:
+            request.reply.set(done)
+            return
+
+        def told(said: EngineAnswer) -> None:
+            error = failure(ErrCode.CLUSTER_NOT_AVAILABLE).error
+            request.reply.set(refused(kind, error) if said.status else done)
+
+        self._ask(Verb.STEP_DOWN, number, then=told, numbers=(of, number_of(to) if to else 0))
+
+    def _next_leader(self, payload: bytes, found: Assignment) -> str:
+        servers = self._view.machine.state.servers
+        members = {it: servers[it] for it in found.group.peers if it in servers}
+        return next_leader(
+            payload,
+            self._view.peer,
+            members,
+            self._view.is_online,
+            is_strict=self._host.is_strict,
+        )
+
+    def _take_of_system(self, request: JetStream.ApiRequest, found: ApiSubject | None) -> None:
+        """Answer a user of the system account, as the meta leader; all others are silent."""
+        self._only_leader()
+        if found is None:
+            raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        if found.kind != "meta_leader_stepdown":
+            if request.tokens[0] in SYSTEM_WORDS:
+                raise _unsupported()
+            raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        servers = self._view.machine.state.servers
+        to = next_leader(
+            request.payload,
+            self._view.peer,
+            servers,
+            self._view.is_online,
+            is_strict=self._host.is_strict,
+        )
+
+        def told(said: EngineAnswer) -> None:
+            done = answer("meta_leader_stepdown", {"success": True})
+            error = failure(ErrCode.CLUSTER_NOT_AVAILABLE).error
+            request.reply.set(refused("meta_leader_stepdown", error) if said.status else done)
+
+        self._ask(
+            Verb.STEP_DOWN, 1, then=told, numbers=(GroupOf.CONTROL, number_of(to) if to else 0)
+        )
+
+
+class _NotMineError(Exception):
+    """Another server answers."""
+
+
+def _unsupported() -> ApiFailure:
+    return failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
+
+
+def _consumer_of(found: ApiSubject) -> str:
+    return found.rest[0] if found.kind.startswith("consumer_") and found.rest else ""
+
+
+def _unplaced(storage: str) -> Group:
+    return Group(name="", peers=(), storage="memory" if storage == "memory" else "file")
+
+
+def _asked(request: JetStream.ApiRequest) -> Asked:
+    return Asked(
+        client=dict(request.asker.client),
+        subject=".".join(("$JS.API", *request.tokens)),
+        reply=request.subject,
+    )

@@ -1,0 +1,133 @@
+"""What leaders of streams and consumers say of them, gathered for one answer.
+
+Each is asked as a client would ask it, so whoever leads it answers, wherever it is.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from framework_jetstream.api.asker import INFO_HEADER
+from framework_jetstream.meta.letters import PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from framework_jetstream.exchange import Arrived, Exchange
+
+WAIT_S: Final = 2.0
+"""After which an answer is made of what there is. Clients wait for 5 s by default."""
+_HIDDEN: Final = frozenset({"type", "total", "offset", "limit"})
+
+
+class Gathering:
+    """Asks many, and hears of them together.
+
+    Args:
+        exchange: The way to other servers, and to this one.
+        account: Returns the number of the system account.
+        peer: This server's id in groups.
+        later: Calls something after so many seconds.
+        tell: Calls something in the turn of who gathers.
+    """
+
+    def __init__(
+        self,
+        *,
+        exchange: Exchange,
+        account: Callable[[], int],
+        peer: str,
+        later: Callable[[float, Callable[[], object]], object],
+        tell: Callable[[Callable[[], object]], object],
+    ) -> None:
+        self._exchange = exchange
+        self._account = account
+        self._prefix = f"{PREFIX}GATHER.{peer}"
+        self._later = later
+        self._tell = tell
+        self._number = 0
+        self._is_listening = False
+        self._waiting: dict[int, _Gathered] = {}
+
+    def ask(
+        self,
+        account: str,
+        subjects: Mapping[str, str],
+        done: Callable[[list[dict[str, Any]], list[str]], object],
+    ) -> None:
+        """Ask who leads some streams or consumers of an account.
+
+        Args:
+            account: Whose they are.
+            subjects: By name: the request about it.
+            done: Called once with what was said, by name, and the names of which nothing was.
+        """
+        if not subjects:
+            done([], [])
+            return
+        if not self._is_listening:
+            self._is_listening = True
+            self._exchange.subscribe(self._account(), f"{self._prefix}.*.*", self._arrived)
+        self._number = number = self._number + 1
+        self._waiting[number] = _Gathered(list(subjects), done)
+        header = f"NATS/1.0\r\n{INFO_HEADER}: {json.dumps({'acc': account})}\r\n\r\n".encode()
+        for at, subject in enumerate(subjects.values()):
+            reply = f"{self._prefix}.{number}.{at}"
+            self._exchange.publish(self._account(), subject, b"", reply=reply, header=header)
+        self._later(WAIT_S, lambda: self._end(number))
+
+    def _arrived(self, arrived: Sequence[Arrived]) -> None:
+        self._tell(lambda: self._take_all(arrived))
+
+    def _take_all(self, arrived: Sequence[Arrived]) -> None:
+        for it in arrived:
+            self._take(it)
+
+    def _take(self, arrived: Arrived) -> None:
+        number, _, at = arrived.subject.removeprefix(f"{self._prefix}.").partition(".")
+        gathered = self._waiting.get(int(number)) if number.isdecimal() else None
+        if gathered is None or not at.isdecimal():
+            return
+        gathered.take(int(at), arrived.payload)
+        if gathered.is_whole:
+            self._end(int(number))
+
+    def _end(self, number: int) -> None:
+        gathered = self._waiting.pop(number, None)
+        if gathered is not None:
+            gathered.end()
+
+
+class _Gathered:
+    def __init__(
+        self, names: list[str], done: Callable[[list[dict[str, Any]], list[str]], object]
+    ) -> None:
+        self._names = names
+        self._done = done
+        self._said: dict[str, dict[str, Any]] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self._said) == len(self._names)
+
+    def take(self, at: int, payload: bytes) -> None:
+        """Take an answer; one that nobody could give counts as none."""
+        if at >= len(self._names):
+            return
+        try:
+            said = json.loads(payload)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(said, dict):
+            self._said[self._names[at]] = said
+
+    def end(self) -> None:
+        infos = {name: said for name, said in self._said.items() if "error" not in said}
+        missing = [it for it in self._names if it not in infos]
+        shown = [
+            {field: value for field, value in infos[name].items() if field not in _HIDDEN}
+            for name in self._names
+            if name in infos
+        ]
+        self._done(shown, missing)

@@ -1,0 +1,43 @@
+"""What streams and consumers of a cluster can't be yet: refused, with the real server's words.
+
+Each of these is to go when what it needs is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.storage.records import kind_of
+
+if TYPE_CHECKING:
+    from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+
+
+def check_stream_shared(config: StreamConfig) -> None:
+    """Raise ApiFailure where a stream can't be had in a cluster.
+
+    Args:
+        config: Makes sense by itself.
+    """
+    has_origin = config.mirror is not None or bool(config.sources)
+    if has_origin:
+        raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
+    is_plain = config.storage == "file" and config.retention == "limits"
+    if kind_of(config.metadata) or (config.num_replicas > 1 and not is_plain):
+        raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
+
+
+def check_consumer_shared(config: ConsumerConfig, stream: StreamConfig) -> None:
+    """Raise ApiFailure where a consumer can't be had in a cluster.
+
+    Args:
+        config: Makes sense by itself.
+        stream: Of its stream.
+    """
+    if config.direct or config.sourcing:
+        raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
+    if stream.num_replicas > 1:
+        is_as_stream = config.num_replicas in {0, stream.num_replicas}
+        if config.mem_storage or not is_as_stream:
+            raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)

@@ -1,0 +1,450 @@
+"""`MetaGroup`: founds the meta group, feeds its machine, and lets others do what follows.
+
+Size: the cases of one actor.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
+from typing_extensions import override
+
+from framework.actors import Component
+from framework_jetstream.api.saved import SavedGroup, text_of
+from framework_jetstream.cluster.cluster_api import ClusterApi
+from framework_jetstream.cluster.decisions import Decisions
+from framework_jetstream.cluster.founder import Founder
+from framework_jetstream.cluster.gathering import Gathering
+from framework_jetstream.cluster.membership import next_change
+from framework_jetstream.engine.link import EngineAnswers, EngineEvent
+from framework_jetstream.engine.verbs import CONTROL_GROUP, Event, GroupOf, Verb
+from framework_jetstream.meta.assignments import (
+    ServerRecord,
+    bytes_from_record,
+    record_from_bytes,
+)
+from framework_jetstream.meta.effects import (
+    Answer,
+    ChangeAsset,
+    ServerRemoved,
+    StartAsset,
+    StopAsset,
+)
+from framework_jetstream.meta.fleet import Sighting
+from framework_jetstream.meta.leader import MetaLeader
+from framework_jetstream.meta.letters import (
+    ALL,
+    Hello,
+    Leaving,
+    NotALetterError,
+    bytes_from_letter,
+    letter_from_bytes,
+    subject_of_peer,
+)
+from framework_jetstream.meta.peers import group_number, number_of
+from framework_jetstream.meta.snapshots import DamagedSnapshot
+from framework_jetstream.meta.view import group_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from framework_jetstream.engine.link import EngineAnswer, EngineLink
+    from framework_jetstream.exchange import Arrived, Exchange
+    from framework_jetstream.host import Host
+    from framework_jetstream.jet_stream import JetStream
+    from framework_jetstream.meta.assignments import StreamAssignment
+    from framework_jetstream.meta.choices import Rules
+    from framework_jetstream.meta.effects import Effect
+    from framework_jetstream.meta.founding import Foundation
+    from framework_jetstream.meta.letters import AnyLetter
+    from framework_jetstream.meta.memory_file import MemoryFile
+    from framework_jetstream.meta.view import ClusterView
+    from framework_jetstream.placement.records import PlacementRequest
+    from framework_jetstream.stream.book import StreamBook
+
+META_GROUP: Final = "jetstream_meta"
+"""Name of its ComponentSpec."""
+GROUP_NAME: Final = "_meta_"
+_TICK_S: Final = 0.25
+_HELLO_TICKS: Final = 4
+"""Between two greetings, once the group is founded."""
+_SNAPSHOT_ENTRIES: Final = 512
+"""After which the state takes the place of entries."""
+_FOUNDERS_MAX: Final = 9
+"""As many as a command of the engine can name; all others are added."""
+
+
+class MetaGroup(Component):
+    """Own the meta group of one server.
+
+    Args:
+        view: What others read of it; it is changed here.
+        link: The way to the engine.
+        exchange: The way to other servers.
+        host: The server.
+        describe: Returns what the server says of itself.
+        server_count: Servers that the configuration says there are.
+        rules: Of placement.
+        request_of: Returns what a stream asks of placement.
+        draw: Returns 8 characters that nobody else draws.
+        book: The streams of this server.
+        forward: Lets the actors of streams here answer a request.
+        perform: Carries out what follows for streams and consumers here.
+        report: Told what operators have to know.
+        start: A number that no start of this server before had.
+    """
+
+    class Begin(Struct, frozen=True):
+        """The engine is there, and what the log had was read."""
+
+        file: MemoryFile
+        """Of the founding; it was read once already, and is whole."""
+
+    class Heard(Struct, frozen=True):
+        """Letters of other servers."""
+
+        letters: list[bytes]
+
+    class Request(Struct, frozen=True):
+        """A request of the API."""
+
+        request: JetStream.ApiRequest
+
+    class _Later(Struct, frozen=True):
+        then: Callable[[], object]
+
+    class _Tick(Struct, frozen=True):
+        pass
+
+    def __init__(
+        self,
+        *,
+        view: ClusterView,
+        link: EngineLink,
+        exchange: Exchange,
+        host: Host,
+        describe: Callable[[], ServerRecord],
+        server_count: int,
+        rules: Rules,
+        request_of: Callable[[StreamAssignment], PlacementRequest],
+        draw: Callable[[], str],
+        book: StreamBook,
+        forward: Callable[[JetStream.ApiRequest], object],
+        perform: Callable[[Effect], object],
+        report: Callable[[str], object],
+        clock: Callable[[], int],
+        start: int,
+    ) -> None:
+        super().__init__()
+        self._view = view
+        self._link = link
+        self._exchange = exchange
+        self._host = host
+        self._describe = describe
+        self._server_count = server_count
+        self._book = book
+        self._forward = forward
+        self._perform_for_asset = perform
+        self._report = report
+        self._draw = draw
+        self._clock = clock
+        self.leader = MetaLeader(
+            view.machine,
+            start=start,
+            fleet=view.fleet,
+            rules=rules,
+            draw=draw,
+            request_of=request_of,
+        )
+        self.decisions = Decisions(self.leader, self._propose)
+        self._founder: Founder | None = None
+        self._records: dict[str, ServerRecord] = {}
+        self._is_changing = False
+        self._saved_index = 0
+        self._ticks = 0
+        self._told: set[str] = set()
+
+    @override
+    def on_receive(self, message: object) -> object:
+        self.leader.tell_time(self.now_ns(), self._clock())
+        match message:
+            case EngineAnswers():
+                message.use()
+            case EngineEvent():
+                self._hear_engine(message)
+            case MetaGroup.Heard(letters):
+                for it in letters:
+                    self._take_letter(it)
+            case MetaGroup._Tick():
+                self._tick()
+            case MetaGroup.Begin(file):
+                self._begin(file)
+            case MetaGroup.Request(request):
+                self._api.take(request)
+            case MetaGroup._Later(then):
+                then()
+            case _:
+                super().on_receive(message)
+        return None
+
+    @override
+    def on_start(self) -> None:
+        self._api = ClusterApi(
+            view=self._view,
+            leader=self.leader,
+            decisions=self.decisions,
+            gathering=Gathering(
+                exchange=self._exchange,
+                account=self._account,
+                peer=self._view.peer,
+                later=self._call_later,
+                tell=lambda then: self.actor_ref.tell(MetaGroup._Later(then)),
+            ),
+            book=self._book,
+            host=self._host,
+            forward=self._forward,
+            ask=partial(self._link.ask, self.actor_ref),
+            later=self._call_later,
+            clock=self._clock,
+        )
+
+    @override
+    def on_stop(self) -> None:
+        if self._founder is not None:
+            self._say(ALL, Leaving(self._host.server_id))
+
+    def _call_later(self, delay_s: float, then: Callable[[], object]) -> None:
+        self.tell_later(delay_s, MetaGroup._Later(then))
+
+    def _ask(self, verb: Verb, then: Callable[[EngineAnswer], object], **more: object) -> None:
+        self._link.ask(self.actor_ref, verb, CONTROL_GROUP, then=then, **more)  # type: ignore[arg-type]
+
+    # -- beginning -------------------------------------------------------------------------------
+
+    def _begin(self, file: MemoryFile) -> None:
+        self._founder = founder = Founder(
+            peer=self._view.peer,
+            server_count=self._server_count,
+            file=file,
+            draw=self._draw,
+            send=self._send,
+            begin=self._open,
+            report=self._report,
+        )
+        account = self._account()
+        for subject in (ALL, subject_of_peer(self._view.peer)):
+            self._exchange.subscribe(account, subject, self._arrived)
+        if founder.founded is not None:
+            self._open(founder.founded)
+        self._tick()
+
+    def _open(self, founded: Foundation) -> None:
+        """Let the engine have the group: as one of its first members, or to be added."""
+        members = founded.members[:_FOUNDERS_MAX]
+        is_member = self._view.peer in members
+        numbers = (
+            group_number(founded.name),
+            *(number_of(it) for it in members if is_member),
+        )
+        self._view.is_founded = True
+        self._ask(
+            Verb.OPEN_GROUP,
+            lambda told: self._report("the meta group can't be opened") if told.status else None,
+            numbers=(0, 0, 0, 0, numbers[0], len(numbers) - 1, *numbers[1:]),
+            third=text_of(SavedGroup(GROUP_NAME, numbers)),
+        )
+
+    def _account(self) -> int:
+        return self._host.account_number(self._host.system_account())
+
+    # -- other servers ---------------------------------------------------------------------------
+
+    def _arrived(self, arrived: list[Arrived]) -> None:
+        self.actor_ref.tell(MetaGroup.Heard([it.payload for it in arrived]))
+
+    def _send(self, peer: str, letter: AnyLetter) -> None:
+        self._say(subject_of_peer(peer), letter)
+
+    def _say(self, subject: str, letter: AnyLetter) -> None:
+        data = bytes_from_letter(self._view.peer, letter)
+        self._exchange.publish(self._account(), subject, data)
+
+    def _take_letter(self, data: bytes) -> None:
+        try:
+            sender, letter = letter_from_bytes(data)
+        except NotALetterError:
+            self._view.refused += 1
+            return
+        if sender == self._view.peer:
+            self._see_own_name(letter)
+            return
+        assert self._founder is not None
+        match letter:
+            case Hello():
+                self._greeted(sender, letter)
+            case Leaving():
+                self._founder.lose(sender)
+                self._view.fleet.lose(sender)
+            case _:
+                self._founder.receive(sender, letter)
+
+    def _see_own_name(self, letter: AnyLetter) -> None:
+        if isinstance(letter, Hello) and letter.server_id != self._host.server_id:
+            self._tell_once(
+                f"Another server has the name {self._host.name} too, or one of the same hash:"
+                " groups can't tell them apart; give it a name of its own"
+            )
+
+    def _greeted(self, sender: str, hello: Hello) -> None:
+        """A server says that it is there."""
+        assert self._founder is not None
+        founded = self._founder.founded
+        if hello.domain != self._host.config.domain:
+            self._founder.see_without(sender)
+            return
+        try:
+            record = record_from_bytes(ServerRecord, hello.record)
+        except (msgspec.MsgspecError, ValueError):
+            self._view.refused += 1
+            return
+        if record.peer != sender:
+            self._view.refused += 1
+            return
+        if founded is not None and hello.group and hello.group != founded.name:
+            self._tell_once(
+                f"The server {record.name} belongs to the meta group {hello.group}, this one to"
+                f" {founded.name}: one of them has a store of another cluster"
+            )
+            return
+        now_ns = self.now_ns()
+        self._founder.see(sender, now_ns, has_group=bool(hello.group))
+        self._view.fleet.hear(
+            sender,
+            Sighting(
+                heard_ns=now_ns,
+                memory_bytes=hello.memory_bytes,
+                storage_bytes=hello.storage_bytes,
+            ),
+        )
+        if self._records.get(sender) != record:
+            self._records[sender] = record
+            self._take_up_servers()
+
+    def _tick(self) -> None:
+        assert self._founder is not None
+        now_ns, self._ticks = self.now_ns(), self._ticks + 1
+        founded = self._founder.founded
+        if founded is None or self._ticks % _HELLO_TICKS == 1:
+            self._say(ALL, self._hello(founded.name if founded else ""))
+        self._founder.tick(now_ns)
+        self._view.fleet.hear(self._view.peer, Sighting(heard_ns=now_ns))
+        if self._view.is_founded:
+            self._ask(Verb.GROUP_STATE, self._take_state, numbers=(GroupOf.CONTROL,))
+        self.tell_later(_TICK_S * self.rng.uniform(0.6, 1.4), MetaGroup._Tick())
+
+    def _hello(self, group: str) -> Hello:
+        return Hello(
+            server_id=self._host.server_id,
+            domain=self._host.config.domain,
+            size=self._server_count,
+            group=group,
+            record=bytes_from_record(self._describe()),
+        )
+
+    # -- the group -------------------------------------------------------------------------------
+
+    def _take_state(self, told: EngineAnswer) -> None:
+        if told.status:
+            return
+        self._view.state = state = group_state(told.numbers, told.data)
+        if not (state.is_leader and self.leader.is_in_office):
+            return
+        self._take_up_servers()
+        servers = self._view.machine.state.servers
+        change = next_change(state, [it for it in servers if self._view.is_online(it)])
+        if change is not None and not self._is_changing:
+            self._is_changing = True
+            numbers = (GroupOf.CONTROL, change[0], number_of(change[1]))
+            self._ask(Verb.CHANGE_MEMBER, self._changed, numbers=numbers)
+
+    def _changed(self, _: EngineAnswer) -> None:
+        self._is_changing = False
+
+    def _hear_engine(self, event: EngineEvent) -> None:
+        match event.kind:
+            case Event.ENTRY:
+                index = event.numbers[0]
+                self.leader.follow(index, event.data)
+                self._perform(self._view.machine.apply(index, event.data))
+                self._save(index)
+            case Event.STATE:
+                self._restore(event.data)
+            case Event.LEADS:
+                self._lead()
+            case Event.FOLLOWS:
+                self.leader.leave_office()
+                self.decisions.end()
+            case _:
+                pass
+
+    def _restore(self, data: bytes) -> None:
+        try:
+            self._perform(self._view.machine.restore(data))
+        except DamagedSnapshot as error:
+            self._report(f"The state of the meta group can't be read: {error}")
+
+    def _lead(self) -> None:
+        if not self.leader.take_office():
+            self._report("A newer version has written to the meta group: another server must lead")
+            self._ask(Verb.STEP_DOWN, lambda _: None, numbers=(GroupOf.CONTROL, 0))
+            return
+        self._take_up_servers()
+        self._ask(Verb.GROUP_STATE, self._take_state, numbers=(GroupOf.CONTROL,))
+
+    def _take_up_servers(self) -> None:
+        """Let all that are there belong to the group, as they describe themselves now."""
+        if not self.leader.is_in_office:
+            return
+        own = self._describe()
+        for record in (own, *self._records.values()):
+            if self._view.machine.state.servers.get(record.peer) != record:
+                self._take_up(record)
+
+    def _take_up(self, record: ServerRecord) -> None:
+        self.decisions.decide(lambda: self.leader.put_server(record))
+
+    def _propose(self, data: bytes, dropped: Callable[[], object]) -> None:
+        def told(answer: EngineAnswer) -> None:
+            if answer.status:
+                dropped()
+
+        self._ask(Verb.PROPOSE, told, first=data)
+
+    def _save(self, index: int) -> None:
+        """Let the state take the place of entries, now and then."""
+        if index - self._saved_index >= _SNAPSHOT_ENTRIES:
+            self._saved_index = index
+            state = self._view.machine.snapshot()
+            self._ask(Verb.SNAPSHOT_GROUP, lambda _: None, numbers=(index,), first=state)
+
+    # -- what follows ----------------------------------------------------------------------------
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Answer(number, outcome):
+                    self.decisions.answered(number, outcome)
+                case StartAsset() | ChangeAsset() | StopAsset():
+                    self._perform_for_asset(effect)
+                case ServerRemoved(is_here=True):
+                    self._report("This server belongs to the meta group no more")
+                case _:
+                    pass
+
+    def _tell_once(self, what: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            self._report(what)

@@ -1,0 +1,180 @@
+"""The meta group of a server, put together from its configuration."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from framework.wire.event_ids import DIGITS
+from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
+from framework_jetstream.api.records import StreamConfig
+from framework_jetstream.cluster.meta_group import META_GROUP, MetaGroup
+from framework_jetstream.jet_stream import JETSTREAM
+from framework_jetstream.meta.assignments import ServerRecord
+from framework_jetstream.meta.choices import Rules
+from framework_jetstream.meta.entries import VERSION
+from framework_jetstream.meta.letters import RAFT
+from framework_jetstream.meta.machine import MetaMachine
+from framework_jetstream.meta.memory_file import MemoryFile
+from framework_jetstream.meta.peers import number_of, peer_of
+from framework_jetstream.meta.view import ClusterView
+from framework_jetstream.placement.records import PlacementRequest
+from framework_jetstream.raft.records import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from framework.spec import Port, ServerContext
+    from framework_jetstream.engine.link import EngineLink
+    from framework_jetstream.exchange import Exchange
+    from framework_jetstream.host import Host
+    from framework_jetstream.meta.assignments import StreamAssignment
+    from framework_jetstream.placement.records import PlacementPolicy
+    from framework_jetstream.stream.book import StreamBook
+
+_SERVERS_MIN: Final = 2
+"""A cluster of fewer has no majority that survives anything."""
+_NAME_CHARS: Final = 8
+_SETTINGS: Final = Settings(election_ticks=20, heartbeat_ticks=3, lease_ticks=15)
+"""Ticks are of 25 ms: elections begin after half a second to one. A machine that is busy with other
+things lets its engine wait for longer than the 300 ms that the library has by default."""
+_PORT_BYTES: Final = 64 * 1024 * 1024
+"""What other servers may make wait here, and what waits for them; more is lost, and said again."""
+
+
+class ClusterParts(Struct, kw_only=True):
+    """What a server has beside its streams when it shares them with others."""
+
+    server: ServerContext
+    view: ClusterView
+    arguments: dict[str, Any]
+    """Of the actor `MetaGroup`."""
+    file: MemoryFile
+    port: Port | None = None
+
+    def component(self, _: ServerContext) -> tuple[type[MetaGroup], Mapping[str, Any]]:
+        """Return the actor, and its arguments."""
+        return MetaGroup, self.arguments
+
+    def use_port(self, link: EngineLink) -> None:
+        """Let the engine hear of other servers; before anything is restored."""
+        server = self.server
+        self.port = server.open_port(bytes_max=_PORT_BYTES, said_bytes_max=_PORT_BYTES)
+        link.use_replicas(
+            self.port,
+            server=number_of(self.view.peer),
+            account=server.account_number(server.accounts.system_account),
+            prefix=RAFT.encode(),
+            seed=secrets.randbits(63),
+            settings=_SETTINGS,
+        )
+
+    def begin(self, link: EngineLink) -> None:
+        """Let the meta group go on; the engine runs.
+
+        Raises:
+            StoreError: What was saved of its founding can't be read.
+        """
+        self.file.read()
+        group = self.server.component(META_GROUP)
+        link.listen_to_control_groups(group)
+        group.tell(MetaGroup.Begin(self.file))
+
+
+def is_clustered(server: ServerContext) -> bool:
+    """Return whether a server is configured to have routes."""
+    section = server.config.section("cluster")
+    return section is not None and section.get("port") is not None
+
+
+def cluster_parts(
+    server: ServerContext,
+    *,
+    host: Host,
+    link: EngineLink,
+    exchange: Exchange,
+    book: StreamBook,
+    placement: PlacementPolicy | None,
+    clock: Callable[[], int],
+) -> ClusterParts:
+    """Return what a server needs to share streams; nothing runs yet."""
+    peer, start = peer_of(server.name), clock()
+    view = ClusterView(
+        peer=peer,
+        cluster=lambda: server.cluster_name,
+        system_account=lambda: server.accounts.system_account,
+        now_ns=time.monotonic_ns,
+        machine=MetaMachine(peer, start),
+    )
+    limits = host.config.limits
+    tags: Any = server.config.values.get("server_tags") or ()
+
+    def describe() -> ServerRecord:
+        return ServerRecord(
+            peer=peer,
+            name=server.name,
+            cluster=server.cluster_name,
+            domain=host.config.domain,
+            tags=tuple(tags),
+            version=NATS_VERSION,
+            level=JETSTREAM_API_LEVEL,
+            machine=VERSION,
+            memory_bytes=host.config.max_memory,
+            storage_bytes=host.config.max_file,
+        )
+
+    return ClusterParts(
+        server=server,
+        view=view,
+        file=MemoryFile(Path(host.config.store_dir), peer),
+        arguments={
+            "view": view,
+            "link": link,
+            "exchange": exchange,
+            "host": host,
+            "describe": describe,
+            "server_count": _server_count(server),
+            "rules": Rules(
+                unique_tag=host.config.unique_tag,
+                ha_assets_max=limits.max_ha_assets,
+                policy=placement,
+            ),
+            "request_of": placement_request,
+            "draw": lambda: "".join(secrets.choice(DIGITS) for _ in range(_NAME_CHARS)),
+            "book": book,
+            "forward": lambda request: server.component(JETSTREAM).tell(request),
+            "perform": lambda effect: server.component(JETSTREAM).tell(effect),
+            "report": lambda what: server.log.warning("{detail}", detail=what),
+            "clock": clock,
+            "start": start,
+        },
+    )
+
+
+def placement_request(stream: StreamAssignment) -> PlacementRequest:
+    """Return what a stream asks of placement."""
+    config = msgspec.json.decode(stream.config, type=StreamConfig)
+    return PlacementRequest(
+        account=stream.account,
+        stream=stream.name,
+        cluster="",
+        replicas=max(config.num_replicas, 1),
+        tags=tuple((config.placement.tags if config.placement else None) or ()),
+        storage="memory" if config.storage == "memory" else "file",
+        max_bytes=config.max_bytes,
+        metadata=config.metadata or {},
+    )
+
+
+def _server_count(server: ServerContext) -> int:
+    """Return how many servers the configuration says there are.
+
+    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`.
+    """
+    routes: Any = (server.config.section("cluster") or {}).get("routes") or ()
+    return max(_SERVERS_MIN, len(routes))

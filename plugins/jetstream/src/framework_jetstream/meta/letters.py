@@ -1,0 +1,97 @@
+"""What servers with JetStream tell each other beside Raft: who they are, and how they found.
+
+A letter is a MessagePack list: version, peer of the sender, kind, fields. Letters come by the
+system account of a cluster, whose servers are trusted to say who they are; they may be lost,
+repeated and late.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from framework.errors import FrameworkError
+from framework_jetstream.meta import founding
+from framework_jetstream.meta.founding import Letter
+from framework_jetstream.meta.peers import PEER_CHARS
+
+VERSION: Final = 1
+PREFIX: Final = "$FJS."
+"""Of subjects where servers hear of each other; clients can't publish there."""
+ALL: Final = f"{PREFIX}META.ALL"
+RAFT: Final = f"{PREFIX}RAFT."
+"""Behind it stands the number of a server, in 16 hexadecimal digits."""
+LETTER_BYTES_MAX: Final = 1 << 16
+
+
+class Hello(Struct, frozen=True, kw_only=True):
+    """A server with JetStream says that it is there."""
+
+    server_id: str
+    """Of this run of the server."""
+    domain: str
+    size: int
+    """Servers that its configuration says there are."""
+    group: str = ""
+    """Of the meta group that it belongs to; empty: it has not heard of any."""
+    record: bytes = b""
+    """A `ServerRecord`."""
+    memory_bytes: int = 0
+    storage_bytes: int = 0
+
+
+class Leaving(Struct, frozen=True):
+    """A server stops."""
+
+    server_id: str
+
+
+AnyLetter: TypeAlias = Letter | Hello | Leaving
+_KINDS: Final[dict[str, type[AnyLetter]]] = {
+    it.__name__: it
+    for it in (
+        Hello,
+        Leaving,
+        founding.Prepare,
+        founding.Promise,
+        founding.Accept,
+        founding.Accepted,
+        founding.Refusal,
+        founding.Founded,
+    )
+}
+
+
+class NotALetterError(FrameworkError):
+    """Bytes that no server sends that keeps to the rules, or that a newer version sends."""
+
+
+def subject_of_peer(peer: str) -> str:
+    """Return where a server gets letters."""
+    return f"{PREFIX}META.{peer}"
+
+
+def bytes_from_letter(sender: str, letter: AnyLetter) -> bytes:
+    """Return what is sent."""
+    return msgspec.msgpack.encode((VERSION, sender, type(letter).__name__, letter))
+
+
+def letter_from_bytes(data: bytes) -> tuple[str, AnyLetter]:
+    """Return the sender's peer, and what it says.
+
+    Raises:
+        NotALetterError: It makes no sense.
+    """
+    if len(data) > LETTER_BYTES_MAX:
+        raise NotALetterError(f"{len(data)} bytes are no letter")
+    try:
+        version, sender, kind, fields = msgspec.msgpack.decode(
+            data, type=tuple[int, str, str, msgspec.Raw]
+        )
+        if version != VERSION or kind not in _KINDS or len(sender) != PEER_CHARS:
+            raise NotALetterError(f"letter {kind!r} of version {version} is not known")
+        return sender, msgspec.msgpack.decode(fields, type=_KINDS[kind])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise NotALetterError(str(error)) from error

@@ -1,0 +1,139 @@
+"""Streams and consumers that the meta group has assigned to this server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from framework.actors import Reply
+from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+from framework_jetstream.meta.effects import ChangeAsset, StartAsset, StopAsset
+from framework_jetstream.meta.peers import group_number, number_of
+from framework_jetstream.stream.book import StreamEntry
+from framework_jetstream.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework.actors import ActorRef
+    from framework_jetstream.host import Host
+    from framework_jetstream.meta.assignments import Asked, Asset, Group
+    from framework_jetstream.stream.book import StreamBook
+
+
+class AssignedAssets:
+    """Carries out what the meta group wants of this server, again and again if need be.
+
+    After a start effects come once more, for what was read from the log already: a group is known
+    by its name, which never another one has.
+
+    Args:
+        book: The streams of this server.
+        host: The server.
+        begin: Makes the actor of a stream.
+    """
+
+    def __init__(
+        self,
+        *,
+        book: StreamBook,
+        host: Host,
+        begin: Callable[[StreamEntry], ActorRef[Stream]],
+    ) -> None:
+        self._book = book
+        self._host = host
+        self._begin = begin
+
+    def take(self, effect: StartAsset | StopAsset | ChangeAsset) -> None:
+        """Carry out an effect."""
+        match effect:
+            case StartAsset():
+                self._start(effect)
+            case StopAsset():
+                self._stop(effect)
+            case ChangeAsset():
+                self._host.report(f"{_named(effect.asset)} can't be changed by this version")
+
+    def _start(self, effect: StartAsset) -> None:
+        asset = effect.asset
+        entry = self._book.get(asset.account, asset.stream)
+        if not asset.consumer:
+            if entry is None:
+                self._start_stream(effect)
+            elif entry.group != effect.group.name:
+                problem = f"stream {asset.stream} of account {asset.account} is another one here"
+                self._host.report(f"{problem}: group {effect.group.name} is not served")
+            return
+        if entry is None or entry.stream is None:
+            self._host.report(f"consumer {asset.consumer} has no stream {asset.stream} here")
+            return
+        config = msgspec.json.decode(effect.config, type=ConsumerConfig)
+        entry.stream.tell(
+            Stream.StartConsumer(
+                effect.group.name,
+                _replicas(effect.group),
+                config,
+                effect.created_ns,
+                self._reply_to(effect.asked),
+            )
+        )
+
+    def _start_stream(self, effect: StartAsset) -> None:
+        asset, group = effect.asset, effect.group
+        try:
+            account_number = self._host.account_number(asset.account)
+        except KeyError:
+            self._host.report(f"stream {asset.stream} is not served: no account {asset.account}")
+            return
+        replicas = _replicas(group)
+        entry = StreamEntry(
+            number=self._book.next_number(),
+            account=asset.account,
+            config=msgspec.json.decode(effect.config, type=StreamConfig),
+            created_ns=effect.created_ns,
+            group=group.name,
+            replicas=replicas,
+            is_leader=not replicas,
+        )
+        reply = self._reply_to(effect.asked)
+        self._begin(entry).tell(Stream.Open(account_number, reply))
+
+    def _stop(self, effect: StopAsset) -> None:
+        """Have it no more; what may not be deleted stays as it is."""
+        asset = effect.asset
+        entry = self._book.get(asset.account, asset.stream)
+        if entry is None or entry.stream is None:
+            return
+        if not effect.may_delete:
+            self._host.report(f"{_named(asset)} is kept, and not assigned: {effect.detail}")
+        elif asset.consumer:
+            entry.stream.tell(Stream.StopConsumer(effect.group_name, Reply()))
+        elif entry.group == effect.group_name:
+            entry.stream.tell(Stream.Request("stream_delete", b"", Reply()))
+
+    def _reply_to(self, asked: Asked | None) -> Reply[bytes | None]:
+        """Return what is set with the answer for who has asked, if it is set here."""
+        reply = Reply[bytes | None]()
+        if asked is not None and asked.reply:
+            subject = asked.reply
+
+            def send(told: Reply[bytes | None]) -> None:
+                text = told.get()
+                if text is not None:
+                    self._host.answer(subject, text)
+
+            reply.when_done(send)
+        return reply
+
+
+def _replicas(group: Group) -> tuple[int, ...]:
+    """Return the number of a group and of its servers; nothing, where it is one server's alone."""
+    if len(group.peers) == 1:
+        return ()
+    return (group_number(group.name), *(number_of(it) for it in group.peers))
+
+
+def _named(asset: Asset) -> str:
+    kind = "Consumer" if asset.consumer else "Stream"
+    return f"{kind} {' > '.join(filter(None, asset))}"
