@@ -12,7 +12,7 @@ from framework_leafnode.info import LeafInfo
 from framework_leafnode.leafs import Leafs
 from framework_leafnode.limits import HANDSHAKES_MAX, URLS_MAX
 from framework_leafnode.machine import LeafHandshake
-from framework_leafnode.peer import Connection, Rights
+from framework_leafnode.peer import Connection, Rights, Urls
 from framework_leafnode.settings import LeafSettings, RemoteSettings
 from framework_leafnode.url import parse_hub_url
 from framework_route.modes import MODES
@@ -200,8 +200,11 @@ class World:
         self._do(self.leafs.receive_reload(self._settings, self.leafs.local))
 
     def _change_neighbours(self) -> None:
-        urls = [f"n{it}:7422" for it in range(self._rng.choice((0, 1, 3, 400)))]
-        self._do(self.leafs.receive_neighbours(urls))
+        plain, websocket = (
+            tuple(f"n{it}:{port}" for it in range(self._rng.choice((0, 1, 3, 400))))
+            for port in (7422, 8080)
+        )
+        self._do(self.leafs.receive_neighbours(Urls(plain, websocket)))
 
     _STEPS = (
         *(_deliver, _accept, _answer_dial, _ring, _say, _shake_hands, _happen, _hang_up),
