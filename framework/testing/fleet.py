@@ -17,7 +17,7 @@ OURS = "ours"
 """Name of our own server, where a real one is named by its version."""
 
 _EXIT_CODES = {"2.9.10": (1, 0)}
-"""After SIGTERM, where it is not 0."""
+"""After SIGTERM, where it is not always 0."""
 
 _PORTS = range(16_384, 32_768)
 """Below what Linux gives to connections, by default, as do others."""

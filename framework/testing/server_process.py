@@ -32,7 +32,7 @@ class ServerProcess(WatchedProcess):
         name: For logs and errors.
         command: Program and arguments. It must log to stderr.
         folder: Working directory.
-        exit_codes: What it may end with after SIGTERM; 2.9.10 races with itself.
+        exit_codes: What it may end with after SIGTERM.
     """
 
     def __init__(

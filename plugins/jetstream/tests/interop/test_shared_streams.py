@@ -12,7 +12,10 @@ from framework.testing import NatsCli, RawClient
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
-CONFIG = 'jetstream {{ store_dir: "{}", replication: true }}\nhttp: "127.0.0.1:-1"'
+CONFIG = """jetstream {{ store_dir: "{}", replication: true }}
+http: "127.0.0.1:-1"
+accounts {{ $SYS {{ users: [ {{ user: sys, password: x }} ] }} }}
+"""
 NAMES = ("n1", "n2", "n3")
 TIMEOUT_S = 2.0
 """Of a request."""
@@ -225,6 +228,15 @@ def test_leaders_step_down_when_they_are_asked(cluster, connect):
     after = until(lambda: (shown(client)[0] or "") not in {"", before} and shown(client)[0])
     assert after in set(NAMES) - {before}
     assert client.publish(1) == 1
+
+
+def test_the_meta_leader_steps_down_when_an_operator_asks(cluster, tmp_path):
+    before = meta_leader(cluster["n1"])
+    url = f"nats://sys:x@127.0.0.1:{cluster['n2'].port}"
+    NatsCli(tmp_path).run(url, "server", "cluster", "step-down", "--force")
+
+    after = until(lambda: {meta_leader(it) for it in cluster.values()} - {"", before})
+    assert after < set(NAMES)
 
 
 def test_the_cli_shows_it(cluster, tmp_path):

@@ -7,6 +7,7 @@ import asyncio
 import base64
 import json
 import os
+from operator import not_
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -17,6 +18,7 @@ from framework_jetstream.plugin import framework_add_commands
 from framework_jetstream.storage.contract import StorageContract
 
 from framework.spec import CommandGroup
+from framework.testing import await_answer
 from plugins.jetstream.tests.interop.storage_kinds import Shelf
 
 KINDS = Path(__file__).with_name("storage_kinds.py")
@@ -105,8 +107,7 @@ def health_of(server):
 
 def await_sick(server):
     """Wait until a kind has failed: answers of the API have a deadline that may come before."""
-    while health_of(server)[0]:
-        pass
+    await_answer(server, lambda: health_of(server)[0], not_)
 
 
 def verify(folder):

@@ -286,5 +286,6 @@ class LeafLink(PeerLink):
         terms = peer_terms(
             register, account=account, permissions=self._permissions, is_strict=is_strict
         )
-        self._plane.register_peer(self._link, terms)
+        # Before it is registered: its first request is to say who asks, too.
         self._plane.set_client_info(self._link, *request_info(self._connection, peer))
+        self._plane.register_peer(self._link, terms)

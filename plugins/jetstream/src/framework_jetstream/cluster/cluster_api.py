@@ -29,7 +29,7 @@ from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.consumer import Consumer
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.consumer.rules import check_new, settle_ending
-from framework_jetstream.engine.verbs import GroupOf, Verb
+from framework_jetstream.engine.verbs import CONTROL_GROUP, GroupOf, Verb
 from framework_jetstream.meta.answering import LATE_NS, Part, View, part_of, verdict
 from framework_jetstream.meta.assignments import (
     Asked,
@@ -48,7 +48,7 @@ from framework_jetstream.stream.rules import check_create, find_overlap, holds, 
 from framework_jetstream.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from framework_jetstream.api.errors import ApiError
     from framework_jetstream.api.subjects import ApiSubject
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from framework_jetstream.engine.link import EngineAnswer
     from framework_jetstream.host import Host
     from framework_jetstream.jet_stream import JetStream
-    from framework_jetstream.meta.assignments import Assignment
+    from framework_jetstream.meta.assignments import ServerRecord
     from framework_jetstream.meta.leader import Existing, MetaLeader
     from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.stream.book import StreamBook
@@ -442,21 +442,15 @@ class ClusterApi:
         found = self._view.machine.state.find(asset)
         number = entry.consumers[asset.consumer].number if asset.consumer else entry.number
         assert found is not None
-        to = self._next_leader(request.payload, found)
-        done = answer(kind, {"success": True})
-        if len(found.group.peers) == 1:
-            request.reply.set(done)
-            return
-
-        def told(said: EngineAnswer) -> None:
-            error = failure(ErrCode.CLUSTER_NOT_AVAILABLE).error
-            request.reply.set(refused(kind, error) if said.status else done)
-
-        self._ask(Verb.STEP_DOWN, number, then=told, numbers=(of, number_of(to) if to else 0))
-
-    def _next_leader(self, payload: bytes, found: Assignment) -> str:
         servers = self._view.machine.state.servers
         members = {it: servers[it] for it in found.group.peers if it in servers}
+        to = self._next_leader(request.payload, members)
+        if len(found.group.peers) == 1:
+            request.reply.set(answer(kind, {"success": True}))
+        else:
+            self._hand_over(request, kind, number, of, to)
+
+    def _next_leader(self, payload: bytes, members: Mapping[str, ServerRecord]) -> str:
         return next_leader(
             payload,
             self._view.peer,
@@ -464,6 +458,19 @@ class ClusterApi:
             self._view.is_online,
             is_strict=self._host.is_strict,
         )
+
+    def _hand_over(
+        self, request: JetStream.ApiRequest, kind: str, number: int, of: GroupOf, to: str
+    ) -> None:
+        """Let another server lead a group; `to` is its peer, empty: whoever has most."""
+
+        def told(said: EngineAnswer) -> None:
+            error = failure(ErrCode.CLUSTER_NOT_AVAILABLE).error
+            done = answer(kind, {"success": True})
+            request.reply.set(refused(kind, error) if said.status else done)
+
+        numbers = (of, number_of(to) if to else 0)
+        self._ask(Verb.STEP_DOWN, number, then=told, numbers=numbers)
 
     def _take_of_system(self, request: JetStream.ApiRequest, found: ApiSubject | None) -> None:
         """Answer a user of the system account, as the meta leader; all others are silent."""
@@ -474,23 +481,8 @@ class ClusterApi:
             if request.tokens[0] in SYSTEM_WORDS:
                 raise _unsupported()
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
-        servers = self._view.machine.state.servers
-        to = next_leader(
-            request.payload,
-            self._view.peer,
-            servers,
-            self._view.is_online,
-            is_strict=self._host.is_strict,
-        )
-
-        def told(said: EngineAnswer) -> None:
-            done = answer("meta_leader_stepdown", {"success": True})
-            error = failure(ErrCode.CLUSTER_NOT_AVAILABLE).error
-            request.reply.set(refused("meta_leader_stepdown", error) if said.status else done)
-
-        self._ask(
-            Verb.STEP_DOWN, 1, then=told, numbers=(GroupOf.CONTROL, number_of(to) if to else 0)
-        )
+        to = self._next_leader(request.payload, self._view.machine.state.servers)
+        self._hand_over(request, found.kind, CONTROL_GROUP, GroupOf.CONTROL, to)
 
 
 class _NotMineError(Exception):

@@ -6,12 +6,12 @@ in place of the one before.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
 
+from framework_jetstream.log.durable import write_durably
 from framework_jetstream.log.folder import StoreError
 from framework_jetstream.meta.founding import Memory
 
@@ -68,17 +68,8 @@ class MemoryFile:
         Raises:
             StoreError: It is not written, and nothing may follow from it.
         """
-        path, new = self._folder / _NAME, self._folder / f"{_NAME}.new"
+        path = self._folder / _NAME
         try:
-            with new.open("wb") as file:
-                file.write(msgspec.json.encode(_Kept(_VERSION, self._peer, memory)))
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-            folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            write_durably(path, msgspec.json.encode(_Kept(_VERSION, self._peer, memory)))
         except OSError as error:
             raise StoreError(f"{path} can't be written: {error}") from error

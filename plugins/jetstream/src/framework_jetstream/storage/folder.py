@@ -8,7 +8,6 @@ back once, and a few stay because they were used last.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -16,17 +15,18 @@ import msgspec
 from msgspec import Struct
 from typing_extensions import override
 
+from framework_jetstream.log.durable import write_durably
 from framework_jetstream.storage.records import StorageProblemError
 from framework_jetstream.store.folder import SegmentFolder, name_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from framework_jetstream.storage.records import StorageKind
 
 _KEPT_NAME: Final = re.compile(r"([0-9]{10,})-([0-9]{10,})\.kept")
-_MODE: Final = 0o640
 
 
 class Kept(Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,7 +157,7 @@ class KeptFolder(SegmentFolder):
         if not data:
             return None
         path = self._path_of(group, file)
-        _write(path, msgspec.json.encode(kept))
+        write_durably(path, msgspec.json.encode(kept))
         if not (self.folder / name_of(group, file)).exists():
             # Whoever removed it did not know of the kind; who comes later does.
             path.unlink(missing_ok=True)
@@ -176,7 +176,7 @@ class KeptFolder(SegmentFolder):
             OSError: The folder can't be written.
             StorageProblemError: As `read_kept`.
         """
-        _write(self.folder / name_of(group, file), read_kept(kind, kept))
+        write_durably(self.folder / name_of(group, file), read_kept(kind, kept))
         if not self._path_of(group, file).exists():
             self.let_go(group, file)
 
@@ -203,21 +203,3 @@ class KeptFolder(SegmentFolder):
 
     def _path_of(self, group: int, file: int) -> Path:
         return (self.folder / name_of(group, file)).with_suffix(".kept")
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole, and durably, or not at all."""
-    made = path.with_suffix(f"{path.suffix}.new")
-    fd = os.open(made, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, _MODE)
-    try:
-        with open(fd, "wb", closefd=False) as file:
-            file.write(data)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    made.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

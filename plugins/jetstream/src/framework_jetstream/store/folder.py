@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from framework_jetstream.log.durable import sync_folder
+
+if TYPE_CHECKING:
+    import os
 
 FOLDER: Final = "segments"
 """Beside the files of the log."""
@@ -42,11 +46,7 @@ class SegmentFolder:
             OSError: It can't be made.
         """
         self.folder.mkdir(mode=_MODE, exist_ok=True)
-        log_folder = os.open(self.folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(log_folder)
-        finally:
-            os.close(log_folder)
+        sync_folder(self.folder.parent)
 
     def files(self) -> list[tuple[int, int]]:
         """Return (group, file) of all segments, sorted."""
