@@ -93,9 +93,9 @@ def start_supercluster(
         wire: As of `start_cluster`.
     """
     ports = {f"c{number}": free_port() for number in range(count)}
+    found = {name: wire(port) for name, port in ports.items()}
     remotes = "".join(
-        f'{{ name: {name}, url: "nats://127.0.0.1:{wire(port)}" }}\n'
-        for name, port in ports.items()
+        f'{{ name: {name}, url: "nats://127.0.0.1:{port}" }}\n' for name, port in found.items()
     )
     servers = [
         fleet.start(
@@ -106,6 +106,7 @@ def start_supercluster(
                 gateway {{
                     name: {name}
                     listen: "127.0.0.1:{port}"
+                    advertise: "127.0.0.1:{found[name]}"
                     gateways: [{remotes}]
                     {contestant.settings}
                 }}
