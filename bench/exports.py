@@ -31,6 +31,7 @@ from pyspark_nats.connection import Address, Connection, Target
 from pyspark_nats.jetstream import JetStream
 from pyspark_nats.pull import CONSUMER, EXPORT, PullReader, Range, refuse_loss
 
+from bench.asked import asked
 from bench.clusters import cpu_s
 from bench.loadgen import build_loadgen, run_loadgen
 from framework.testing import OURS, Fleet, peers
@@ -70,6 +71,10 @@ while True:
             print(rows.num_rows, flush=True)
 """
 LOWEST_PRIORITY: Final = 19
+KEPT: Final = 0.9
+LATER: Final = 1.1
+ROW_US: Final = 0.3
+"""What is asked; of a consumer's p99 that it is kept, within what two rounds differ by."""
 
 
 def main() -> None:
@@ -158,6 +163,10 @@ def measure(
             f"{name:28} {alone:12,.2f} alone {beside:12,.2f} beside  {ratio:.2f}x ({each});"
             f" {rates:,.0f} rows/s exported"
         )
+        if name.endswith("messages/s"):
+            print(asked(f"{name}, kept beside exports", ratio, KEPT))
+        else:
+            print(asked(f"{name}, beside exports", ratio, LATER, "x", at_most=True))
     print(f"load {os.getloadavg()[0]:.1f}")
 
 
@@ -175,6 +184,8 @@ def measure_cpu(ours: ServerProcess, real: ServerProcess, rounds: int) -> None:
     for name, each in found.items():
         rows = " ".join(f"{it:.3f}" for it in each)
         print(f"{name:28} {statistics.median(each):.3f} us of CPU a row ({rows})")
+    exported_us = statistics.median(found["exported"])
+    print(asked("CPU a row exported", exported_us, ROW_US, " us", at_most=True))
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

@@ -31,6 +31,7 @@ from pyspark_nats import local_session
 from pyspark_nats.connection import Address, Connection, Target
 from pyspark_nats.jetstream import JetStream
 
+from bench.asked import asked
 from framework.testing import OURS, Fleet, peers
 
 if TYPE_CHECKING:
@@ -49,6 +50,18 @@ NATS_PY_SHARE = 10
 FETCH = 5000
 COLUMNS = ("subject", "sequence", "timestamp", "data", "size")
 """What every reader reads."""
+EXPORT, FALLBACK, NATS_PY, PARQUET = "ours, exports", "pyspark_nats", "nats-py reader", "parquet"
+RATIOS = (
+    (EXPORT, FALLBACK, 3.0),
+    (EXPORT, NATS_PY, 20.0),
+    (EXPORT, PARQUET, 0.6),
+    (FALLBACK, NATS_PY, 6.0),
+    ("sink, ledger", "sink, msgid", 0.7),
+    ("ours, sink, ledger", "ours, sink, msgid", 0.7),
+)
+"""What is asked of one way in times of another."""
+SINK_ROWS_S = 100_000
+"""Asked of the sink with ids."""
 
 
 class NatsPySource(DataSource):
@@ -172,11 +185,11 @@ def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None
     few = str(rows // NATS_PY_SHARE)
     theirs = session.read.format("nats_py").option("servers", url).option("stream", "BENCH")
     contest: dict[str, Callable[[], DataFrame]] = {
-        "pyspark_nats": lambda: ours,
+        FALLBACK: lambda: ours,
         "ours, consumers": lambda: source(session, own_url, protocol="consumer"),
-        "ours, exports": lambda: source(session, own_url, protocol="export"),
-        "nats-py reader": lambda: theirs.option("rows", few).load(),
-        "parquet": lambda: session.read.parquet(parquet),
+        EXPORT: lambda: source(session, own_url, protocol="export"),
+        NATS_PY: lambda: theirs.option("rows", few).load(),
+        PARQUET: lambda: session.read.parquet(parquet),
     }
     rates: dict[str, list[float]] = {name: [] for name in contest}
     for _ in range(rounds + 1):
@@ -190,10 +203,14 @@ def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None
     session.stop()
     for name, median in medians.items():
         times = " ".join(
-            f"{median / medians[other]:6.2f}x {other}"
-            for other in ("nats-py reader", "pyspark_nats", "parquet")
+            f"{median / medians[other]:6.2f}x {other}" for other in (NATS_PY, FALLBACK, PARQUET)
         )
         sys.stdout.write(f"{name:18} {median:12,.0f} rows/s  {times}\n")
+    for name, other, limit in RATIOS:
+        ratio = medians[name] / medians[other]
+        sys.stdout.write(asked(f"{name} to {other}", ratio, limit, "x") + "\n")
+    for name in ("sink, msgid", "ours, sink, msgid"):
+        sys.stdout.write(asked(name, medians[name], SINK_ROWS_S, " rows/s") + "\n")
     load = os.getloadavg()[0]
     sys.stdout.write(json.dumps({"rows": rows, "rounds": rounds, "load": load, **medians}) + "\n")
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark_nats import local_session
 from pyspark_nats.connection import Address, Connection, Target
 
+from bench.asked import asked
 from bench.spark import REAL, fill
 from framework.testing import OURS, Fleet, peers
 
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from framework.testing import ServerProcess
 
 BATCH_ROWS: Final = 250_000
+STREAMED_ROWS_S: Final = 400_000
+TRIGGER_MS: Final = 200
+RESUME_S: Final = 5
+"""What is asked."""
 TRIGGERS: Final = 40
 """Batches whose time is taken; the first ten are not counted."""
 JOB: Final = """
@@ -86,12 +91,12 @@ def main() -> None:
 def measure(servers: dict[str, ServerProcess], folder: Path, rounds: int) -> None:
     """Print what came out; the first round is not counted."""
     session = local_session()
-    figures: dict[str, tuple[str, Callable[[ServerProcess], float]]] = {
-        "streaming": ("rows/s", lambda it: streamed(session, it, folder)),
-        "trigger p50": ("ms", lambda it: trigger_ms(session, it, folder)),
+    figures: dict[str, tuple[str, float, Callable[[ServerProcess], float]]] = {
+        "streaming": ("rows/s", STREAMED_ROWS_S, lambda it: streamed(session, it, folder)),
+        "trigger p50": ("ms", TRIGGER_MS, lambda it: trigger_ms(session, it, folder)),
     }
-    for name, (unit, take) in figures.items():
-        show(name, unit, servers, take, rounds)
+    for name, (unit, limit, take) in figures.items():
+        show((name, unit, limit), servers, take, rounds)
     session.stop()
     clean: dict[str, list[float]] = {key: [] for key in servers}
     resumed: dict[str, list[float]] = {key: [] for key in servers}
@@ -103,23 +108,26 @@ def measure(servers: dict[str, ServerProcess], folder: Path, rounds: int) -> Non
     for key in servers:
         one, other = statistics.median(clean[key]), statistics.median(resumed[key])
         print(f"resume      {key:20} {other:6.2f} s, clean {one:.2f} s: {other - one:+.2f} s")
+        print(asked(f"resume, {key}, more", other - one, RESUME_S, " s", at_most=True))
 
 
 def show(
-    name: str,
-    unit: str,
+    figure: tuple[str, str, float],
     servers: dict[str, ServerProcess],
     take: Callable[[ServerProcess], float],
     rounds: int,
 ) -> None:
     """Take a figure of each server in turns, and print medians of all rounds but a first one."""
+    name, unit, limit = figure
     found: dict[str, list[float]] = {key: [] for key in servers}
     for _ in range(rounds + 1):
         for key, server in servers.items():
             found[key].append(take(server))
     for key, values in found.items():
         each = " ".join(f"{it:,.0f}" for it in values[1:])
-        print(f"{name:11} {key:20} {statistics.median(values[1:]):10,.0f} {unit} ({each})")
+        median = statistics.median(values[1:])
+        print(f"{name:11} {key:20} {median:10,.0f} {unit} ({each})")
+        print(asked(f"{name}, {key}", median, limit, f" {unit}", at_most=unit == "ms"))
 
 
 def query_of(session: SparkSession, server: ServerProcess, folder: Path, **options: str) -> Any:

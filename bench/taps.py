@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench.asked import asked
 from bench.loadgen import build_loadgen, run_loadgen
 from framework.testing import OURS, Fleet
 
@@ -29,6 +30,8 @@ SINKS: Final = {
     "one into Parquet": 'subjects: ["bench.>"], sink: parquet, folder: "DIR"',
 }
 """What the last of some rules is."""
+KEPT, KEPT_BESIDE = 0.9, 0.99
+"""What is asked of the rate where a rule records, and where it is of other subjects."""
 
 
 def main() -> None:
@@ -98,6 +101,9 @@ def show(servers: dict[str, ServerProcess], rates: dict[str, list[tuple[float, f
             total = sum(count for _, count in rounds)
             said += f"  recorded {rule['messages'] / total:.2f}, {rule['problem'] or 'no problem'}"
         print(said)
+        if name != NO_RULE:
+            limit = KEPT_BESIDE if "other" in name else KEPT
+            print(asked(f"{name}, kept", statistics.median(kept), limit))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import struct
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -205,7 +206,8 @@ def test_subjects_and_bodies_that_are_no_text(store, take):
     assert [b"\xff\x00\xfe\n"] * 4 == table.column("data").to_pylist()
 
 
-def test_nothing_comes_that_was_not_asked_for(store, take):
+def test_nothing_comes_that_was_not_asked_for(store, take, monkeypatch):
+    monkeypatch.setattr(export, "SILENT_S", 0.0)
     stream = store.stream()
     store.fill(stream, range(200), payload=b"x" * 1000)
     taken = take(stream, {"max_frame_bytes": 4096})
@@ -266,6 +268,19 @@ def test_wrong_requests_for_frames_are_answered(take, mixed):
         taken.bulk.send(pub(taken.subject, wrong, taken.reply))
         assert 400 == status(taken.pieces.next().headers)
     assert 402 == len(table_of(taken.all()[0]))
+
+
+def test_batches_that_lie_are_refused():
+    """Offsets of a text that end before they begin, and a text that is none."""
+    for offsets, text in (((0, 9, 3), b"abc"), ((0, 1, 3), b"a\xff\xff")):
+        room = pa.py_buffer(struct.pack("<3i", *offsets))
+        column = pa.StringArray.from_buffers(2, room, pa.py_buffer(text))
+        batch = pa.record_batch([column], names=["subject"])
+
+        with pytest.raises(ConnectionLostError, match="makes no sense"):
+            export.batch_of(batch.serialize(), batch.schema)
+    with pytest.raises(ConnectionLostError, match="makes no sense"):
+        export.batch_of(batch.serialize().slice(0, 40), batch.schema)
 
 
 def test_a_stream_that_is_deleted_ends_its_exports(store, take):

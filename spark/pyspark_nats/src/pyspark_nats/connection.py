@@ -16,7 +16,7 @@ import ssl
 import time
 import uuid
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -31,7 +31,7 @@ from pyspark_nats.errors import (
 from pyspark_nats.frames import Frame, Frames, pub, status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
 PORT_DEFAULT = 4222
 RECEIVE_BYTES = 1 << 20
@@ -81,18 +81,18 @@ class Target:
     reconnect_timeout_s: float = 60.0
     name: str = field(default="pyspark_nats")
 
-    def rotated(self, number: int) -> Target:
-        """Return the same with another server first, so that partitions share servers."""
+    def rotated(self, number: int, told: Sequence[Address] = ()) -> Target:
+        """Return the same with another server first, so that partitions share servers.
+
+        Args:
+            number: Of the partition, from 0.
+            told: Servers that others of the cluster have told of; the first may be one of these.
+        """
+        known = (*self.addresses, *(it for it in told if it not in self.addresses))
+        first = known[number % len(known)]
         at = number % len(self.addresses)
-        return Target(
-            self.addresses[at:] + self.addresses[:at],
-            self.credentials,
-            self.tls,
-            self.connect_timeout_s,
-            self.request_timeout_s,
-            self.reconnect_timeout_s,
-            self.name,
-        )
+        rest = (*self.addresses[at:], *self.addresses[:at])
+        return replace(self, addresses=(first, *(it for it in rest if it != first)))
 
 
 def address_from_url(url: str) -> tuple[Address, Credentials]:
@@ -150,15 +150,23 @@ class Connection:
             if time.monotonic() + pause_s > deadline_s:
                 break
             time.sleep(pause_s)
-            known += [it for it in self._told() if it not in known]
+            known += [it for it in self._others() if it not in known]
         tried = ", ".join(f"{place} ({why})" for place, why in failures.items())
         raise ConnectError(f"option 'servers': none can be reached: {tried}")
 
-    def _told(self) -> Iterator[Address]:
-        """Yield the servers of the cluster that INFO told of."""
+    def told(self) -> tuple[Address, ...]:
+        """Return the servers of the cluster that this one tells of; by TLS none.
+
+        They are told by address, and certificates are of names.
+        """
+        return () if isinstance(self._socket, ssl.SSLSocket) else self._others()
+
+    def _others(self) -> tuple[Address, ...]:
+        found = []
         for url in self.info.get("connect_urls", ()):
             with contextlib.suppress(ValueError):
-                yield address_from_url(url)[0]
+                found.append(address_from_url(url)[0])
+        return tuple(found)
 
     def _log_in(self, address: Address) -> socket.socket:
         target = self._target
@@ -303,7 +311,9 @@ class Connection:
                     self.answer(frame)
         raise RequestTimeoutError(f"the server read nothing for {timeout_s:g} s")
 
-    def request(self, subject: str, body: object = None) -> dict[str, Any]:
+    def request(
+        self, subject: str, body: object = None, timeout_s: float | None = None
+    ) -> dict[str, Any]:
         """Ask the JetStream API and return its answer; JSON both ways.
 
         Messages that come meanwhile on other subscriptions are dropped: bulk delivery has a
@@ -311,10 +321,11 @@ class Connection:
 
         Raises:
             ApiError: It answers with an error; code 503 when nobody serves the subject.
-            RequestTimeoutError: It does not answer in `request_timeout_s`.
+            RequestTimeoutError: It does not answer in `timeout_s`; None: `request_timeout_s`.
             ConnectionLostError: The connection has ended.
         """
-        return self.request_raw(subject, b"" if body is None else json.dumps(body).encode())
+        payload = b"" if body is None else json.dumps(body).encode()
+        return self.ask(subject, lambda reply: pub(subject, payload, reply), timeout_s)
 
     def request_raw(self, subject: str, payload: bytes) -> dict[str, Any]:
         """Send `payload` and return the JSON that answers it; errors are as those of `request`."""
@@ -377,17 +388,20 @@ class Connection:
             raise RequestTimeoutError(f"no answer to {first[0]}, nor to {second[0]}")
         return False
 
-    def ask(self, subject: str, wire: Callable[[str], bytes]) -> dict[str, Any]:
+    def ask(
+        self, subject: str, wire: Callable[[str], bytes], timeout_s: float | None = None
+    ) -> dict[str, Any]:
         """Send what `wire` makes of a reply subject, and return the JSON that comes there."""
+        timeout_s = self._target.request_timeout_s if timeout_s is None else timeout_s
         self._requests += 1
         reply = f"{self.inbox}.api.{self._requests}"
         self.send(wire(reply))
-        deadline_s = time.monotonic() + self._target.request_timeout_s
+        deadline_s = time.monotonic() + timeout_s
         while (frame := self.next_message(deadline_s - time.monotonic())) is not None:
             if frame.subject == reply.encode():
                 return _answer_of(subject, frame)
         raise RequestTimeoutError(
-            f"no answer to {subject} in {self._target.request_timeout_s:g} s "
+            f"no answer to {subject} in {timeout_s:g} s "
             "(option 'requestTimeout'); the user may lack the permission to ask"
         )
 

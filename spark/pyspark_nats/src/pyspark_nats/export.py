@@ -8,6 +8,7 @@ first of them the schema; the last one has a status, and says what was sent.
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from pyspark_nats.frames import extent_at, frame_at, pub, status
 from pyspark_nats.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from pyspark_nats.connection import Connection
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 CONTROL_BYTES = 4096
 """Received at once where a control line is to come."""
 END_OF_EXPORT = 204
-QUIET_S = 5.0
-"""Silence after which it is asked whether the server is still there."""
+QUIET_S = 1.0
+"""Silence after which it is asked whether who exports is still there."""
+SILENT_S = 60.0
+"""For who is there, and brings nothing: few messages may match, or many may export."""
 _OF_COLUMNS = {"timestamp_ns": "timestamp"}
 """Columns of a read that come by another name; `stream` is known."""
 
@@ -54,13 +57,23 @@ class Pieces:
         connection: Nothing else is subscribed to on it but answers.
         sid: Of the subscription.
         timeout_s: For a server that is silent, and asked whether it is there.
+        probe: Called in silence: asks who sends them, so that it is heard if nobody is there.
     """
 
-    def __init__(self, connection: Connection, sid: int, timeout_s: float) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        sid: int,
+        timeout_s: float,
+        probe: Callable[[], object] = lambda: None,
+    ) -> None:
         self._connection = connection
         self._sid = sid
         self._timeout_s = timeout_s
+        self._probe = probe
         self._rest = b""
+        self._heard_s = time.monotonic()
+        """When a message came last."""
 
     def next(self) -> Piece:
         """Return the next one.
@@ -77,18 +90,20 @@ class Pieces:
                     continue
                 frame, at = cut
                 self._rest = self._rest[at:]
-                if frame.verb == b"PONG":
+                if frame.verb == b"PONG" and time.monotonic() - self._heard_s > SILENT_S:
                     raise ConnectionLostError("the export brings nothing")
                 self._connection.answer(frame)
                 continue
             sid, start, head, total = extent
             body = self._body(start, total)
+            self._heard_s = time.monotonic()
             if sid == self._sid:
                 return Piece(bytes(body[:head]), body.slice(head))
 
     def _received(self) -> bytes:
         data = self._connection.receive(QUIET_S, CONTROL_BYTES)
         if not data:
+            self._probe()
             self._connection.send(b"PING\r\n")
             data = self._connection.receive(self._timeout_s, CONTROL_BYTES)
         if not data:
@@ -117,17 +132,28 @@ class Export:
         api: Asks for it, on a connection of its own.
         bulk: Where it comes.
         stream: Name of the stream.
-        request: First and last sequence, filters, columns.
+        request: First and last sequence, filters, columns, and maybe the server that sends it.
+        timeout_s: For the answer.
     """
 
     def __init__(
-        self, api: JetStream, bulk: Connection, stream: str, request: dict[str, Any]
+        self,
+        api: JetStream,
+        bulk: Connection,
+        stream: str,
+        request: dict[str, Any],
+        timeout_s: float,
     ) -> None:
         self._bulk = bulk
         self._stream = stream
         self._reply = f"{bulk.inbox}.rows.export"
-        self._pieces = Pieces(bulk, bulk.subscribe(self._reply), api.connection.timeout_s)
-        begun = api.begin_export(stream, request)
+        self._pieces = Pieces(
+            bulk,
+            bulk.subscribe(self._reply),
+            api.connection.timeout_s,
+            lambda: self._ask(1),
+        )
+        begun = api.begin_export(stream, request, timeout_s)
         self.created = begun["created"]
         """Of the stream: which one it is."""
         self._subject = api.next_subject(stream, begun["id"]) if begun["id"] else ""
@@ -157,11 +183,25 @@ class Export:
             if 2 * taken >= self._window:
                 self._ask(taken)
                 taken = 0
-            yield rows_of(ipc.read_record_batch(piece.payload, schema))
+            yield rows_of(batch_of(piece.payload, schema))
 
     def _ask(self, count: int) -> None:
         body = json.dumps({"batch": count}).encode()
         self._bulk.send(pub(self._subject, body, self._reply))
+
+
+def batch_of(payload: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch whose offsets and texts are what they have to be: others read it unseen.
+
+    Raises:
+        ConnectionLostError: They are not.
+    """
+    try:
+        batch = ipc.read_record_batch(payload, schema)
+        batch.validate(full=True)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ConnectionLostError(f"the export makes no sense: {error}") from error
+    return batch
 
 
 def rows_of(batch: pa.RecordBatch) -> Rows:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NOT_FOUND = 404
 STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
+NOT_IN_CLUSTERS = 10036
+"""Some servers make no consumers in memory of streams that have replicas."""
 MESSAGE_NOT_FOUND = 10037
 INACTIVE_THRESHOLD_S = 30
 """After this time without a reader the server drops a consumer that nobody deleted."""
@@ -41,6 +43,8 @@ class StreamState:
     """`limits`, `interest` or `workqueue`"""
     allow_direct: bool
     duplicate_window_s: float
+    servers: tuple[str, ...] = ()
+    """Names of those that have all of it: its leader first, and replicas that keep up with it."""
 
     @property
     def is_cut_by_limits(self) -> bool:
@@ -85,6 +89,7 @@ class JetStream:
             config.get("retention", "limits"),
             config.get("allow_direct", False),
             config.get("duplicate_window", 0) / 1e9,
+            _servers_of(document.get("cluster") or {}),
         )
 
     def stream_names(self, subject: str = "") -> list[str]:
@@ -174,13 +179,17 @@ class JetStream:
         except LoginError:
             return False
 
-    def begin_export(self, stream: str, request: dict[str, Any]) -> dict[str, Any]:
+    def begin_export(
+        self, stream: str, request: dict[str, Any], timeout_s: float | None = None
+    ) -> dict[str, Any]:
         """Ask for an export; return what the server says of it.
 
         Raises:
             ApiError: It is refused, or the server has no exports.
+            RequestTimeoutError: No answer in `timeout_s`; None: that of all requests.
         """
-        return self.connection.request(f"{self._prefix}.STREAM.EXPORT.{stream}", request)
+        subject = f"{self._prefix}.STREAM.EXPORT.{stream}"
+        return self.connection.request(subject, request, timeout_s)
 
     def next_subject(self, stream: str, consumer: str) -> str:
         """Return where messages of a pull consumer, or frames of an export, are asked for."""
@@ -236,6 +245,16 @@ class JetStream:
                 return None
             raise
         return int(document["message"]["seq"])
+
+
+def _servers_of(cluster: dict[str, Any]) -> tuple[str, ...]:
+    replicas = [it["name"] for it in cluster.get("replicas") or () if _keeps_up(it)]
+    leader = cluster.get("leader")
+    return (leader, *replicas) if leader else ()
+
+
+def _keeps_up(replica: dict[str, Any]) -> bool:
+    return bool(replica.get("current")) and not replica.get("offline")
 
 
 def start_at(seq: int) -> dict[str, Any]:

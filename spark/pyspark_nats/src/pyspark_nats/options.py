@@ -151,7 +151,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     view = one_of("view", given.text("view", MESSAGES), tuple(VIEW_COLUMNS))
     return ReadOptions(
         target=_target(given),
-        domain=given.text("domain"),
+        domain=_domain(given),
         streams=_streams(given, view),
         subjects=_subjects(given, view),
         starting=_bounds(given, "starting"),
@@ -193,7 +193,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         raise OptionError("subject", f"{subject!r} is none to write to", SUBJECT_VALID)
     return WriteOptions(
         target=_target(given),
-        domain=given.text("domain"),
+        domain=_domain(given),
         stream=_stream_name("stream", given.text("stream")) if given.text("stream") else "",
         subject=subject,
         delivery=delivery,
@@ -390,6 +390,13 @@ def _bounds(given: _Given, side: str) -> Bounds | None:
             raise OptionError(offsets, repr(value), 'latest, or {"STREAM": sequence}')
         return Bounds(value, {}, None)
     return Bounds(word, sequences(offsets, value), None)
+
+
+def _domain(given: _Given) -> str:
+    domain = given.text("domain")
+    if domain and ("." in domain or not is_subject(domain, wildcards=False)):
+        raise OptionError("domain", f"{domain!r}", "a name without space, dot, * or >")
+    return domain
 
 
 def _key(option: str, key: str) -> str:

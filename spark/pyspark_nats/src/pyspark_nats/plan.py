@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pyspark_nats.errors import ApiError, LoginError, OptionError
-from pyspark_nats.jetstream import STREAM_NOT_FOUND
+from pyspark_nats.jetstream import NOT_IN_CLUSTERS, STREAM_NOT_FOUND
 from pyspark_nats.options import EARLIEST, LATEST
 from pyspark_nats.pull import CONSUMER, DIRECT, EXPORT, Range
 from pyspark_nats.ranges import cut_by_count, cut_even, part_count
@@ -125,13 +125,24 @@ def batch_parts(
     ways = ways_of(api, options, state)
     # A consumer that counts would be one that takes.
     if options.subjects and ways[0] != DIRECT and state.retention != WORK_QUEUE:
-        matching = api.pending(state.name, start, options.subjects) - api.pending(
-            state.name, end, options.subjects
-        )
-        if matching * SPARSE < width:
+        matching = _matching(api, state.name, (start, end), options.subjects)
+        if matching is not None and matching * SPARSE < width:
             parts = part_count(matching, options.partitions_min, options.partition_rows_max)
             pairs = _cut_sparse(api, options, state, (start, end), parts)
     return ranges_of(state.name, state.id, pairs, options.subjects, ways)
+
+
+def _matching(
+    api: JetStream, stream: str, whole: tuple[int, int], subjects: tuple[str, ...]
+) -> int | None:
+    """Return how many messages match; None: the server can't make what would count them."""
+    try:
+        first, end = (api.pending(stream, seq, subjects) for seq in whole)
+    except ApiError as error:
+        if error.err_code != NOT_IN_CLUSTERS:
+            raise
+        return None
+    return first - end
 
 
 def _cut_sparse(

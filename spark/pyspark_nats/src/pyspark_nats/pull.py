@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -53,6 +54,8 @@ MESSAGE_TOO_LARGE = b"Message Size Exceeds MaxBytes"
 RETRY_S = 0.1
 QUIET_S = 5.0
 """Silence after which it is asked whether server and consumer are still there."""
+REPLICA_S = 2.0
+"""For the answer of a server that may have just gone; who leads the stream is asked then."""
 
 
 CONSUMER, DIRECT, EXPORT = "consumer", "direct", "export"
@@ -108,6 +111,10 @@ class PullReader:
         self._next = range_.start
         self._bytes_asked = REQUEST_BYTES
         self._is_over = range_.start >= range_.end
+        self._servers: tuple[str, ...] = ()
+        """That have the stream, by name."""
+        self._avoided: set[str] = set()
+        """Of these, who did not bring what it was asked for."""
         self._asked: dict[bytes, int] = {}
         """Reply subject of each request that had no status to the messages that it asked for."""
         self._requests = 0
@@ -190,6 +197,7 @@ class PullReader:
             self._is_over = True
             return False
         self._compare(state, state.first_seq, self._next)
+        self._servers = state.servers
         return True
 
     def _compare(self, state: StreamState, first_seq: int, missing: int) -> None:
@@ -231,16 +239,41 @@ class PullReader:
                     yield rows
 
     def _export(self, api: JetStream, bulk: Connection) -> Iterator[Rows]:
-        """Take the table that the server makes of the rest of the range."""
+        """Take the table that a server makes of the rest of the range."""
+        server = self._sender(bulk)
+        try:
+            yield from self._exported(api, bulk, server)
+        except (ConnectionLostError, RequestTimeoutError):
+            self._avoided.add(server)
+            raise
+
+    def _sender(self, bulk: Connection) -> str:
+        """Return the replica that is asked: if it can be, the server that we are connected to.
+
+        Empty: who leads the stream, because there is no other, or none that did what it was asked.
+        """
+        replicas = [it for it in self._servers if it not in self._avoided]
+        if len(self._servers) == 1 or not replicas:
+            return ""
+        here = bulk.info.get("server_name", "")
+        return here if here in replicas else random.choice(replicas)
+
+    def _exported(self, api: JetStream, bulk: Connection, server: str) -> Iterator[Rows]:
         request = {
             "seq": self._next,
             "up_to_seq": self._range.end - 1,
             "filter_subjects": list(self._range.subjects),
             "columns": wanted_columns(self._columns),
         }
+        if server:
+            request["server"] = server
+        timeout_s = REPLICA_S if server else api.connection.timeout_s
         try:
-            export = Export(api, bulk, self._range.stream, request)
+            export = Export(api, bulk, self._range.stream, request, timeout_s)
         except ApiError:
+            if server:
+                self._avoided.add(server)
+                return
             if not self._range.other_way:
                 raise
             self._way = self._range.other_way

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
+    from pyspark_nats.connection import Address
     from pyspark_nats.options import ReadOptions
 
 FROM_EARLIEST = Bounds(EARLIEST, {}, None)
@@ -48,6 +49,8 @@ class RangePartition(InputPartition):
     range: Range
     number: int
     """From 0: which server is asked first."""
+    told: tuple[Address, ...] = ()
+    """Servers that may be asked beside those of the options."""
 
 
 class RangeReader:
@@ -75,7 +78,7 @@ class RangeReader:
         """Yield the batches of one range."""
         options, range_ = self._options, partition.range
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        target = options.target.rotated(partition.number)
+        target = options.target.rotated(partition.number, partition.told)
         columns = schema.names if options.view == MESSAGES else COLUMNS
         rows = PullReader(target, options.domain, range_, self.lose, columns=columns).read()
         if options.view in EVENTS:
@@ -100,6 +103,7 @@ class NatsReader(DataSourceReader):
         starting, ending = options.starting or FROM_EARLIEST, options.ending or TO_LATEST
         found: list[Range] = []
         with self._ranges.connect() as connection:
+            told = connection.told()
             api = JetStream(connection, options.domain)
             states = stream_states(api, options.streams)
             check_names(starting, states, "startingOffsets")
@@ -116,7 +120,7 @@ class NatsReader(DataSourceReader):
                 start, end = within_times(api, state, start, end, self._limits)
                 narrowed = replace(options, subjects=self._limits.subjects or options.subjects)
                 found += batch_parts(api, narrowed, state, start, end)
-        return [RangePartition(each, number) for number, each in enumerate(found)]
+        return [RangePartition(each, number, told) for number, each in enumerate(found)]
 
     def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of one partition; Spark makes one of its own when there is none."""

@@ -148,7 +148,8 @@ class NatsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
             pairs = cut_even(low, stop.next, parts)
             found += ranges_of(name, stop.id, pairs, options.subjects, self._ways_of(name))
-        return [RangePartition(each, number) for number, each in enumerate(found)]
+        told = self._connection.told() if self._connection is not None else ()
+        return [RangePartition(each, number, told) for number, each in enumerate(found)]
 
     def _ways_of(self, name: str) -> tuple[str, str]:
         """Return how a stream is read; what it is has been asked before, but after a restart."""

@@ -225,6 +225,8 @@ class StreamExportRequest(Record):
     columns: list[str] | None = None
     """None: all that there are."""
     max_frame_bytes: Unsigned = 0
+    server: str = ""
+    """Name of a server with a replica that is to send it; empty: who leads the stream does."""
 
 
 class StreamExportInfo(Record):
@@ -241,6 +243,8 @@ class StreamExportInfo(Record):
     created: str
     """Of the stream."""
     state: StreamState
+    server: str
+    """Name of who sends it."""
 
 
 class RestoreRequest(Record):

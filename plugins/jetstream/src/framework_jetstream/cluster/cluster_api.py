@@ -20,6 +20,7 @@ from framework_jetstream.api.records import (
     PagedRequest,
     StreamConfig,
     StreamConfigRequest,
+    StreamExportRequest,
     StreamNamesRequest,
 )
 from framework_jetstream.api.requests import check_level, is_empty_request, read
@@ -39,7 +40,7 @@ from framework_jetstream.meta.assignments import (
     StreamAssignment,
 )
 from framework_jetstream.meta.effects import Outcome
-from framework_jetstream.meta.peers import number_of
+from framework_jetstream.meta.peers import number_of, peer_of
 from framework_jetstream.meta.requests import next_leader
 from framework_jetstream.meta.view import group_state
 from framework_jetstream.stream.account_limits import check_stream, fill_in_window
@@ -148,6 +149,12 @@ class ClusterApi:
                 return
             self._judge(request, found, asset, "")
             return
+        if kind == "stream_export" and (sender := self._sender(request, asset)):
+            if sender == self._view.peer:
+                self._forward(request)
+            else:
+                request.reply.set(None)
+            return
         entry = self._book.get(asset.account, asset.stream)
         number, is_leader, of = 0, False, GroupOf.STREAM
         if entry is not None:
@@ -168,6 +175,20 @@ class ClusterApi:
                 request.reply.set(refused(kind, refusal.error))
 
         self._ask(Verb.GROUP_STATE, number, then=told, numbers=(of,))
+
+    def _sender(self, request: JetStream.ApiRequest, asset: Asset) -> str:
+        """Return the peer that is to send a table: a replica that was named, and is there.
+
+        Empty: who leads the stream sends it.
+        """
+        known = self._view.machine.state.find(asset.of_stream)
+        try:
+            name = read(StreamExportRequest, request.payload, is_strict=False).server
+        except ApiFailure:
+            return ""  # who leads refuses it
+        peer = peer_of(name) if name else ""
+        is_replica = known is not None and peer in known.group.hosts
+        return peer if is_replica and self._view.is_online(peer) else ""
 
     def _judge(
         self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset, leader: str

@@ -667,6 +667,8 @@ class Stream(Component):
         def begin(told: EngineAnswer) -> None:
             state = state_from_numbers(told.numbers, self._entry.consumer_count)
             try:
+                if not self._entry.is_leader and not 0 < wanted.up_to_seq <= state.last_seq:
+                    raise failure(ErrCode.CLUSTER_NOT_AVAILABLE)  # who leads may have more
                 plan = plan_of(wanted, state, self._host.max_payload())
                 if not plan.is_empty and not self._places.take():
                     raise failure(ErrCode.INSUFFICIENT_RESOURCES)
@@ -692,6 +694,7 @@ class Stream(Component):
             window=plan.window,
             created=text_from_ns(self._entry.created_ns),
             state=state,
+            server=self._host.name,
         )
         text = answer("stream_export", plain(info))
         if plan.is_empty:
