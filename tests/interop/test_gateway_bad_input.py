@@ -135,13 +135,16 @@ def test_a_spoofed_answer_of_a_client_is_refused(
 
 
 def test_an_answer_for_another_cluster_goes_to_nobody(victim: Supercluster) -> None:
+    """What is not all of an address is a subject as others are."""
     with victim.client("A0", b"> 1") as client, RawClient(victim.ports["A0"]) as peer:
         peer.expect(b"INFO")
         peer.send(connect() + info(gateway_iom=True))
         peer.read_until(b"RS+ $G >")
-        peer.send(b"RMSG $G _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\nRMSG $G seen 1\r\n2\r\n")
+        peer.send(b"RMSG $G _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\nRMSG $G _GR_.x 1\r\n2\r\n")
+        peer.send(b"RMSG $G _GR_.aaaaaa.x 1\r\n3\r\nRMSG $G seen 1\r\n4\r\n")
 
-        assert client.read_until(b"MSG")[-1].subject == b"seen"
+        got = [it.subject for it in client.read_until(b"MSG seen")]
+        assert got == [b"_GR_.x", b"_GR_.aaaaaa.x", b"seen"]
 
 
 def test_an_answer_of_another_cluster_that_nobody_asked_for_is_a_message_like_others(

@@ -4,13 +4,12 @@ They are asked before the match, the longest first. A prefix that leads nowhere 
 finds its way through clusters by the names of a cluster and a server, of which each server knows those next to it.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from framework.dataplane.delivery._delivery cimport link_way, to_route
-from framework.dataplane._state cimport FORWARDED, FORWARDS_MAX, HIDES_ADDRESS, SCOPE_HERE, Forward, Link, Message, State
-from framework.dataplane.protocol._reserved cimport is_reserved
+from framework.dataplane._state cimport FORWARDED, FORWARDS_MAX, HIDES_ADDRESS, SCOPE_HERE, WAY_BYTES_MAX, Forward, Link, Message, State
 
 
 cdef Forward** _place_of(State* state, const char* prefix, size_t length) noexcept nogil:
@@ -71,6 +70,21 @@ cdef Link* _link_of(State* state, uint64_t id) noexcept nogil:
     return link if link != NULL and link.id == id and link.registered and not link.doomed and link.peer != NULL else NULL
 
 
+cdef uint32_t address_length(State* state, const char* subject, size_t length) noexcept nogil:
+    """Return how long the address is that a subject begins with; 0: there is none, or not all of one with a subject behind it."""
+    cdef uint32_t which, tokens, at
+    for which in range(state.reserved_count):
+        at = state.reserved[which].length
+        if not state.reserved[which].treatment & HIDES_ADDRESS or length <= at or memcmp(subject, state.reserved[which].prefix, at):
+            continue
+        tokens = state.reserved[which].hidden_tokens
+        while tokens and at < length and at < <uint32_t> WAY_BYTES_MAX:
+            tokens -= subject[at] == c"."
+            at += 1
+        return at if tokens == 0 and at < length else 0
+    return 0
+
+
 cdef bint forward_pass(State* state, Message* message, int* served) noexcept nogil:
     """Give a message to the link that its prefix says; False: it is to be matched, without the prefix if that leads here.
 
@@ -87,7 +101,7 @@ cdef bint forward_pass(State* state, Message* message, int* served) noexcept nog
         forward = forward.next
     if forward == NULL:
         # An address that leads nowhere is no subject: nobody here is to see it. Source: nats-server `gateway.go`, `handleGatewayReply`.
-        return message.scope != SCOPE_HERE and is_reserved(state, HIDES_ADDRESS, message.subject, message.subject_length)
+        return message.scope != SCOPE_HERE and address_length(state, message.subject, message.subject_length) > 0
     if forward.link == 0:
         message.subject += forward.length
         message.subject_length -= forward.length

@@ -13,12 +13,12 @@ subscriptions of the last 2 s; here the match tells, without a clock.
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport deliver_matched
-from framework.dataplane.delivery._forwards cimport is_forwarded
+from framework.dataplane.delivery._forwards cimport address_length, is_forwarded
 from framework.dataplane.accounts._mappings cimport room_for
-from framework.dataplane._state cimport HIDES_ADDRESS, WAY_BYTES_MAX, WAYS_MAX, Link, Message, State, Way, Ways
+from framework.dataplane._state cimport WAYS_MAX, Link, Message, State, Way, Ways
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Match, sublist_count_here, sublist_match
 from framework.sublist._table cimport table_clear, table_find, table_make, table_remove
@@ -45,20 +45,7 @@ cdef bint is_reply_here(Message* message) noexcept nogil:
 
 cdef void address_hide(State* state, Message* message) noexcept nogil:
     """Let users not see the address that the reply of another server's message begins with, if it does."""
-    cdef uint32_t which, tokens, at
-    for which in range(state.reserved_count):
-        at = state.reserved[which].length
-        if not state.reserved[which].treatment & HIDES_ADDRESS or message.reply_length <= at:
-            continue
-        if memcmp(message.reply, state.reserved[which].prefix, at):
-            continue
-        tokens = state.reserved[which].hidden_tokens
-        while tokens and at < message.reply_length and at < <uint32_t> WAY_BYTES_MAX:
-            tokens -= message.reply[at] == c"."
-            at += 1
-        if tokens == 0 and at < message.reply_length:
-            message.hidden = at
-        return
+    message.hidden = address_length(state, message.reply, message.reply_length)
 
 
 # ---- what clients owe --------------------------------------------------------------------------------------------------

@@ -174,3 +174,13 @@ def test_an_address_that_leads_nowhere_is_no_subject(talk: Talk, kind: LinkKind)
 
     peer.say(b"RMSG $G _GR_.near.me.x 1\r\n1\r\nRMSG $G _GR_ 1\r\n2\r\n")
     assert client.heard() == b"MSG x 1 1\r\n1\r\nMSG _GR_ 1 1\r\n2\r\n"
+
+
+@pytest.mark.parametrize("subject", [b"_GR_.x", b"_GR_.far.x"])
+def test_what_is_not_all_of_an_address_is_a_subject(talk: Talk, subject: bytes) -> None:
+    peer, client = talk.server(LinkKind.GATEWAY), talk.client()
+    client.say(b"SUB > 1\r\n")
+    client.heard()
+    peer.say(b"RMSG $G %s 1\r\n1\r\n" % subject)
+
+    assert client.heard() == b"MSG %s 1 1\r\n1\r\n" % subject
