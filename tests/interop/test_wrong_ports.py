@@ -30,6 +30,7 @@ DIALS = {
 WORDS = {
     ("route", "client"): "attempted to connect to client port",
     ("route", "gateway"): "attempted to connect to gateway port",
+    ("route", "leaf"): "attempted to connect to leaf node port",
     ("gateway", "client"): 'Attempt to connect to gateway "B" using wrong port',
     ("gateway", "route"): 'Attempt to connect to gateway "B" using wrong port',
     ("gateway", "leaf"): 'Attempt to connect to gateway "B" using wrong port',

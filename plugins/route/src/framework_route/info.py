@@ -39,6 +39,14 @@ _INFO_NAMES = (
 )
 
 
+def port_of(info: RouteInfo) -> str:
+    """Return which port a server has, by an INFO that is no route's."""
+    if info.gateway:
+        return "gateway"
+    is_leaf = info.info_on_connect or "leafnode_urls" in info.others
+    return "leaf node" if is_leaf else "client"
+
+
 def parse_info(document: bytes) -> RouteInfo:
     """Read an INFO; what may be shown or passed on is printable and short afterwards.
 

@@ -49,6 +49,7 @@ from framework_route.info import (
     introduction,
     parse_connect,
     parse_info,
+    port_of,
 )
 
 if TYPE_CHECKING:
@@ -170,8 +171,7 @@ class ConnectionMachine(Handshake[RouteConnect]):
         except ProtocolError as error:
             return self._close_malformed("INFO", error)
         if info.client_id or info.gateway:
-            port = "client" if info.client_id else "gateway"
-            noted = Noted(Level.ERROR, f"attempted to connect to {port} port")
+            noted = Noted(Level.ERROR, f"attempted to connect to {port_of(info)} port")
             return [noted, *self._close(ClosedState.WRONG_PORT)]
         if self._choice is None:
             try:
