@@ -286,6 +286,7 @@ class Context(ServerContext):
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        tunnel: DialHandshake | None = None,
         handshake: DialHandshake | None = None,
     ) -> None:
         self._dialer.dial(
@@ -299,6 +300,7 @@ class Context(ServerContext):
             is_plain=is_plain,
             avoided=avoided,
             turn=turn,
+            tunnel=tunnel,
             handshake=handshake,
         )
 

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     _Address: TypeAlias = tuple[socket.AddressFamily, tuple[Any, ...]]
 
 
+_TUNNEL_RECEIVE_BYTES = 1
+"""What comes behind the answer of who leads on belongs to TLS, or to the link."""
+
+
 class _Order(Struct, frozen=True):
     """What is dialed, as `Dialer.dial` was told."""
 
@@ -45,6 +49,7 @@ class _Order(Struct, frozen=True):
     is_plain: bool
     avoided: Collection[str]
     turn: int
+    tunnel: DialHandshake | None
     handshake: DialHandshake | None
 
 
@@ -88,6 +93,7 @@ class Dialer:
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        tunnel: DialHandshake | None = None,
         handshake: DialHandshake | None = None,
     ) -> None:
         """Begin to dial; the owner of `kind` gets `Opened` or `DialFailed`.
@@ -97,7 +103,18 @@ class Dialer:
         assert timeout_s > 0
         name = tls_name or host
         order = _Order(
-            host, port, kind, token, timeout_s, tls, name, is_plain, avoided, turn, handshake
+            host,
+            port,
+            kind,
+            token,
+            timeout_s,
+            tls,
+            name,
+            is_plain,
+            avoided,
+            turn,
+            tunnel,
+            handshake,
         )
         task = asyncio.get_running_loop().create_task(self._dial(order))
         self._dials.add(task)
@@ -116,9 +133,10 @@ class Dialer:
         try:
             addresses = _in_order(await self._resolve(order.host, order.port), order)
             sock, peer = await _connect_any(addresses, order.timeout_s / len(addresses))
+            await self._shake(sock, order, order.tunnel, _TUNNEL_RECEIVE_BYTES)
             if self._tls and not order.is_plain and (order.tls or self._tls.terms(kind)):
                 sock = await self._tls.secure(sock, kind, token, order.tls_name, own=order.tls)
-            admitted = await self._shake(sock, order)
+            admitted = await self._shake(sock, order, order.handshake, RECEIVE_BYTES)
         except _NoneLeftError:
             error = f"lookup {order.host}: no other address"
             self._report(kind, DialFailed(token, error, none_left=True))
@@ -129,17 +147,25 @@ class Dialer:
                 stages = [it for it in admitted.stages or () if not isinstance(it, ChannelStage)]
                 self._plane.adopt(sock, kind, token, peer=peer, stages=stages, left=admitted.left)
 
-    async def _shake(self, sock: socket.socket, order: _Order) -> Admitted:
-        """Do the handshake that a dial has, if it has one; the socket is closed if that fails.
+    async def _shake(
+        self, sock: socket.socket, order: _Order, handshake: DialHandshake | None, at_a_time: int
+    ) -> Admitted:
+        """Do a handshake that a dial has, if it has one; the socket is closed if that fails.
+
+        Args:
+            sock: Connected.
+            order: The dial.
+            handshake: None: it has none.
+            at_a_time: How many bytes are read.
 
         Raises:
             OSError: It failed.
         """
-        if order.handshake is None:
+        if handshake is None:
             return Admitted()
         try:
             async with asyncio.timeout(order.timeout_s):
-                return await _shaken(sock, order.handshake)
+                return await _shaken(sock, handshake, at_a_time)
         except BaseException as error:
             sock.close()
             if self._tls:
@@ -217,7 +243,7 @@ async def _connect_any(
     raise OSError("; ".join(dict.fromkeys(problems)))
 
 
-async def _shaken(sock: socket.socket, handshake: DialHandshake) -> Admitted:
+async def _shaken(sock: socket.socket, handshake: DialHandshake, at_a_time: int) -> Admitted:
     """Return what a handshake comes to.
 
     Raises:
@@ -227,7 +253,7 @@ async def _shaken(sock: socket.socket, handshake: DialHandshake) -> Admitted:
     sock.settimeout(0)
     await loop.sock_sendall(sock, handshake.begin())
     while True:
-        data = await loop.sock_recv(sock, RECEIVE_BYTES)
+        data = await loop.sock_recv(sock, at_a_time)
         step = handshake.receive(data) if data else TurnedAway(problem="connection closed")
         if isinstance(step, Admitted):
             return step

@@ -203,6 +203,7 @@ class ServerContext(Protocol):
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        tunnel: DialHandshake | None = None,
         handshake: DialHandshake | None = None,
     ) -> None:
         """Resolve and connect without blocking, with TLS where the listener of `kind` has it.
@@ -223,6 +224,8 @@ class ServerContext(Protocol):
                 follow.
             avoided: Addresses of the host that are not tried.
             turn: How many of its addresses have their turn last rather than first; at least 0.
+            tunnel: Comes before TLS, within `timeout_s`, with who is at `host` and `port` and leads
+                on to the other server, such as a proxy; None: nobody does.
             handshake: Comes behind TLS, within `timeout_s`, and says which stages the link has;
                 None: there is none.
         """

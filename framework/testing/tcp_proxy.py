@@ -50,7 +50,7 @@ class TcpProxy:
 
     Args:
         target_port: Where they lead, on 127.0.0.1; may be set later, before somebody connects.
-        delay_s: How long each byte is under way, in each direction.
+        delay_s: How long each byte is under way, in each direction; `inf`: until `release`.
     """
 
     def __init__(self, target_port: int = 0, *, delay_s: float = 0.0) -> None:
@@ -102,6 +102,10 @@ class TcpProxy:
         for each in tuple(self.connections):
             each.cut()
 
+    def release(self) -> None:
+        """Let what is under way arrive, all of it and now."""
+        asyncio.run_coroutine_threadsafe(self._release(), self._loop).result(_WAIT_S)
+
     def stop(self) -> None:
         """Cut everything and end the thread; twice is fine."""
         if self._thread.is_alive():
@@ -134,6 +138,10 @@ class TcpProxy:
             end.abort()
         await asyncio.gather(*(end.gone for end in ends))
         await self._server.wait_closed()
+
+    async def _release(self) -> None:
+        for end in tuple(self.ends):
+            end.arrive()
 
     def _accept(self) -> asyncio.Protocol:
         dialer = _End(self)
@@ -224,6 +232,11 @@ class _End(asyncio.Protocol):
             self.other.write(data)
         else:
             self.other.finish()
+
+    def arrive(self) -> None:
+        """Pass on what is under way from this end; only where no timer is to do it."""
+        while self._late:
+            self._pass_late()
 
     def write(self, data: bytes) -> None:
         """Send to the server at this end."""

@@ -182,11 +182,13 @@ class SimulatedServer:
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        tunnel: DialHandshake | None = None,
         handshake: DialHandshake | None = None,
     ) -> None:
         """Connect to another server; nothing is encrypted here, and nothing takes too long."""
         del kind, timeout_s, turn, is_plain
-        assert (tls, tls_name, tuple(avoided), handshake) == (None, "", (), None)
+        assert (tls, tuple(avoided), tunnel, handshake) == (None, (), None, None)
+        assert tls_name in {"", host}
         self.network.dial(self, host, port, token)
 
     def take_delivered(self, event: Delivered) -> None:

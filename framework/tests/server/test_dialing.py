@@ -10,7 +10,7 @@ import pytest
 
 from framework.server import dialing
 from framework.server.dialing import Dialer
-from framework.spec import DialFailed, LinkKind
+from framework.spec import Admitted, DialFailed, LinkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +69,52 @@ def test_nobody_listens() -> None:
     assert adopted == []
     error = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
     assert reports == [(LinkKind.ROUTE, DialFailed(7, error))]
+
+
+class Tunnel:
+    """Asks for a way on, and takes a line for a yes."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+
+    def begin(self) -> bytes:
+        return b"on\n"
+
+    def receive(self, data: bytes) -> Admitted | None:
+        self.heard += data
+        return Admitted() if data.endswith(b"\n") else None
+
+
+def test_what_comes_behind_a_tunnel_is_the_link_s() -> None:
+    tunnel, left = Tunnel(), []
+
+    def lead_on(listener: socket.socket) -> None:
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.recv(100) == b"on\n"
+            accepted.sendall(b"yes\nINFO")
+
+    async def run(port: int) -> None:
+        plane = AdoptingPlane()
+
+        def adopt(sock: socket.socket, *_: object, **__: object) -> None:
+            sock.settimeout(5.0)
+            left.append(sock.recv(100))
+            plane.done.set()
+
+        plane.adopt = adopt  # type: ignore[method-assign]
+        dialer = Dialer(plane, report=lambda *_: plane.done.set())  # type: ignore[arg-type]
+        dialer.dial("127.0.0.1", port, LinkKind.LEAF, 7, 5.0, tunnel=tunnel)  # type: ignore[arg-type]
+        await plane.done.wait()
+        await dialer.stop()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=lead_on, args=(listener,))
+        thread.start()
+        asyncio.run(run(listener.getsockname()[1]))
+        thread.join()
+
+    assert (tunnel.heard, left) == (b"yes\n", [b"INFO"])
 
 
 def test_every_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from framework.peering import PeerUrl
-    from framework.spec import Closed, DialFailed, LinkId, Opened, ServerContext
+    from framework.spec import Closed, DialFailed, DialHandshake, LinkId, Opened, ServerContext
     from framework_leafnode.config import LeafConfig
     from framework_leafnode.effect import LeafsEffect, Report
     from framework_leafnode.info import LeafInfo
-    from framework_leafnode.settings import RemoteSettings
+    from framework_leafnode.settings import ProxySettings, RemoteSettings
     from framework_leafnode.upgrade import HubUpgrade
 
 _LOOP_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -209,17 +209,25 @@ class LeafManager(PeerManager):
         if is_websocket(url):
             self._upgrades[token] = self._upgrade(url, settings)
             is_first = settings.needs_tls(url)
+        proxy = settings.proxy
         self._server.dial(
-            url.host,
-            url.port,
+            proxy.host if proxy else url.host,
+            proxy.port if proxy else url.port,
             LinkKind.LEAF,
             token,
-            settings.dial_timeout_s,
+            proxy.timeout_s if proxy else settings.dial_timeout_s,
             tls=settings.tls or TlsSettings() if is_first else None,
-            tls_name=settings.tls_name(url),
+            tls_name=settings.tls_name(url) or url.host,
             is_plain=not is_first,
+            tunnel=self._tunnel(url, proxy) if proxy else None,
             handshake=self._upgrades.get(token),
         )
+
+    @staticmethod
+    def _tunnel(url: PeerUrl, proxy: ProxySettings) -> DialHandshake:
+        from framework_leafnode.proxy import ProxyTunnel  # noqa: PLC0415 - few hubs need h11
+
+        return ProxyTunnel(url, proxy)
 
     def _upgrade(self, url: PeerUrl, settings: RemoteSettings) -> HubUpgrade:
         from framework_leafnode.upgrade import HubUpgrade  # noqa: PLC0415 - few hubs need h11

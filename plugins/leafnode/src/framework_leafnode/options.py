@@ -27,6 +27,15 @@ def _parse_url(text: str) -> object:
 _check_urls = url_check(_parse_url, "nats-leaf://host:7422")
 
 
+def _parse_proxy(text: str) -> object:
+    from framework_leafnode.url import parse_proxy_url  # noqa: PLC0415 - as in `config`
+
+    return parse_proxy_url(text)
+
+
+_check_proxy = url_check(_parse_proxy, "http://proxy.example.com:8080")
+
+
 def _check_version(text: object) -> str | None:
     from framework_leafnode.versions import version_from  # noqa: PLC0415 - as in `config`
 
@@ -93,6 +102,16 @@ def _settle_remote(values: dict[str, object]) -> Iterator[tuple[str, str]]:
         yield "nkey", "Remote leafnode can not have both creds and nkey defined"
 
 
+def _settle_proxy(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if not values["url"] and any(values.values()):
+        yield "url", "proxy URL must be specified when other proxy options are set"
+    if bool(values["username"]) != bool(values["password"]):
+        yield (
+            "username password",
+            "proxy username and password must both be specified or both be empty",
+        )
+
+
 def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     remotes = values["remotes"]
     assert isinstance(remotes, tuple)
@@ -132,6 +151,20 @@ _AUTHORIZATION = (
     _USER[3],
 )  # fmt: skip
 
+_PROXY = (
+    Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_proxy,
+           help="Where the proxy is: `http://host:port`"),
+    Option(name="username", kind=Kind.STRING, reload=Reload.LIVE, default="",
+           help="Name that the proxy must be given"),
+    Option(name="password", kind=Kind.STRING, reload=Reload.LIVE, default="", secret=True,
+           help="Password that belongs to the name"),
+    Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, default=None, minimum=0.001,
+           zero_is_default=True,
+           help="How long the proxy may take to connect and to answer; if not set, `dial_timeout`"),
+    Option(name="tls", kind=Kind.FREE, help="TLS with the proxy",
+           refusal="TLS with a proxy is not there yet"),
+)  # fmt: skip
+
 _REMOTE = (
     Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_urls,
            help="Where a server of the hub accepts leaf nodes"),
@@ -166,10 +199,11 @@ _REMOTE = (
     Option(name="dial_timeout", kind=Kind.DURATION, reload=Reload.LIVE, default=None,
            minimum=0.001, help="How long connecting may take; if not set, that of all remotes"),
     Option(name="jetstream_cluster_migrate", kind=Kind.FREE, aliases=("js_cluster_migrate",),
-           help="Without effect", inert="streams have no leaders here yet"),
+           help="Without effect",
+           inert="leaders of streams stay where they are when the hub is lost"),
     tls_option("TLS to this hub; without it where the hub requires it", is_of_dials=True),
-    Option(name="proxy", kind=Kind.FREE, help="HTTP proxy to connect by",
-           refusal="proxies are not there yet"),
+    Option(name="proxy", kind=Kind.BLOCK, reload=Reload.LIVE, options=_PROXY, settle=_settle_proxy,
+           help="HTTP proxy by which the hub is reached, whatever its URLs"),
     Option(name="ws_compression", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
            aliases=("ws_compress", "websocket_compress", "websocket_compression"),
            help="Compress frames of WebSocket, if the hub does; `compression` does nothing there"),

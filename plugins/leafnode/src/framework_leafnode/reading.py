@@ -11,8 +11,8 @@ from framework.topology import is_tls_on, login_timeout_s
 from framework_leafnode.config import LeafConfig
 from framework_leafnode.limits import COMPRESSION_MODE, DIAL_TIMEOUT_S, FIRST_INFO_TIMEOUT_S
 from framework_leafnode.logins import LeafLogins, LeafUser
-from framework_leafnode.settings import LeafSettings, RemoteSettings
-from framework_leafnode.url import parse_hub_url
+from framework_leafnode.settings import LeafSettings, ProxySettings, RemoteSettings
+from framework_leafnode.url import parse_hub_url, parse_proxy_url
 from framework_leafnode.versions import version_from
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def _users(authorization: Mapping[str, Any]) -> Iterator[LeafUser]:
 def _remote(block: Mapping[str, Any], value: Mapping[str, Any]) -> RemoteSettings:
     texts = (*([block["url"]] if block["url"] else []), *block["urls"])
     credentials = block["credentials"]
+    dial_timeout_s = block["dial_timeout"] or value["dial_timeout"] or DIAL_TIMEOUT_S
     return RemoteSettings(
         urls=tuple(parse_hub_url(text) for text in texts),
         account=block["account"] or GLOBAL_ACCOUNT,
@@ -86,5 +87,19 @@ def _remote(block: Mapping[str, Any], value: Mapping[str, Any]) -> RemoteSetting
         masks_frames=not block["ws_no_masking"],
         tls=tls_settings(block["tls"], path="leafnodes.remotes.tls"),
         first_info_timeout_s=block["first_info_timeout"] or FIRST_INFO_TIMEOUT_S,
-        dial_timeout_s=block["dial_timeout"] or value["dial_timeout"] or DIAL_TIMEOUT_S,
+        dial_timeout_s=dial_timeout_s,
+        proxy=_proxy(block["proxy"] or {}, dial_timeout_s),
+    )
+
+
+def _proxy(block: Mapping[str, Any], dial_timeout_s: float) -> ProxySettings | None:
+    if not block.get("url"):
+        return None
+    url = parse_proxy_url(block["url"])
+    return ProxySettings(
+        host=url.host,
+        port=url.port,
+        user=block["username"],
+        password=block["password"],
+        timeout_s=block["timeout"] or dial_timeout_s,
     )

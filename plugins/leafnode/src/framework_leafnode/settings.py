@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from framework.spec import TlsSettings
 
 
+class ProxySettings(Redacted, frozen=True, kw_only=True):
+    """An HTTP proxy by which hubs are reached."""
+
+    hidden: ClassVar = frozenset({"password"})
+
+    host: str
+    port: int
+    user: str = ""
+    """Empty: it asks for none."""
+    password: str = ""
+    timeout_s: float
+    """For connecting, and for its answer."""
+
+
 class RemoteSettings(Redacted, frozen=True, kw_only=True):
     """A hub that is configured, and the account that is joined with one there."""
 
@@ -52,6 +66,8 @@ class RemoteSettings(Redacted, frozen=True, kw_only=True):
     """None: only where the hub requires it, or the URL says so, trusting whom the system trusts."""
     first_info_timeout_s: float = FIRST_INFO_TIMEOUT_S
     dial_timeout_s: float = DIAL_TIMEOUT_S
+    proxy: ProxySettings | None = None
+    """Every URL is reached by it."""
 
     @property
     def key(self) -> tuple[tuple[PeerUrl, ...], str, str]:

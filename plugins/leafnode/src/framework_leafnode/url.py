@@ -1,4 +1,4 @@
-"""URLs of hubs: `nats-leaf://user:password@host:port`, `wss://host:port/path`."""
+"""URLs of hubs: `nats-leaf://user:password@host:port`, `wss://host:port/path`; and of proxies."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ TLS_SCHEMES: Final = ("tls", "nats-leaf+tls", "wss")
 """Those that ask for TLS."""
 WEBSOCKET_SCHEMES: Final = ("ws", "wss")
 _SCHEMES: Final = ("nats-leaf", "nats", "ws", *TLS_SCHEMES)
+_PROXY_PORT: Final = 80
+"""Source: nats-server `leafnode.go`, `proxyDialAddress`."""
 
 
 def parse_hub_url(text: str) -> PeerUrl:
@@ -20,12 +22,33 @@ def parse_hub_url(text: str) -> PeerUrl:
     Raises:
         ValueError: It is not `scheme://[user[:password]@]host[:port]`; says what is wrong with it.
     """
+    return parse_peer_url(_with_port(text, DEFAULT_PORT), _SCHEMES, with_path=WEBSOCKET_SCHEMES)
+
+
+def parse_proxy_url(text: str) -> PeerUrl:
+    """Read the URL of an HTTP proxy.
+
+    Raises:
+        ValueError: It is not `http://host[:port]`; says what is wrong with it.
+    """
+    scheme, is_url, _ = text.partition("://")
+    if not is_url:
+        raise ValueError("scheme is missing")
+    if scheme == "https":
+        raise ValueError("TLS with a proxy is not there yet")
+    url = parse_peer_url(_with_port(text, _PROXY_PORT), ("http",))
+    if url.user or url.password:
+        raise ValueError("a login stands in `username` and `password`")
+    return url
+
+
+def _with_port(text: str, port: int) -> str:
     address = text.rpartition("@")[2].rpartition("://")[2]
     before = text.removesuffix(address)
     host, slash, path = address.partition("/")
     if ":" not in host.rpartition("]")[2]:
-        host = f"{host}:{DEFAULT_PORT}"
-    return parse_peer_url(f"{before}{host}{slash}{path}", _SCHEMES, with_path=WEBSOCKET_SCHEMES)
+        host = f"{host}:{port}"
+    return f"{before}{host}{slash}{path}"
 
 
 def is_websocket(url: PeerUrl | None) -> bool:
