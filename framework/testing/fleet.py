@@ -16,7 +16,7 @@ from framework.testing.server_process import ServerProcess
 OURS = "ours"
 """Name of our own server, where a real one is named by its version."""
 
-_EXIT_CODES = {"2.9.10": (1, 0)}
+_EXIT_CODES = {"2.9.10": (1, 0), "2.8.4": (1, 0)}
 """After SIGTERM, where it is not always 0."""
 
 _PORTS = range(16_384, 32_768)

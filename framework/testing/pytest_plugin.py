@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers of tests that need peers."""
     config.addinivalue_line("markers", "interop: needs real peers; fails where they are absent")
     config.addinivalue_line(
-        "markers", "peer(*names): needs these programs: `2.15.2`, `2.9.10`, `nats`"
+        "markers", "peer(*names): needs these programs: `2.15.2`, `2.9.10`, `2.8.4`, `nats`"
     )
 
 

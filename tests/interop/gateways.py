@@ -8,7 +8,7 @@ from framework.testing.fleet import free_port
 from tests.interop.joined import Joined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from framework.testing import Fleet
     from framework.testing.server_process import ServerProcess
@@ -27,6 +27,7 @@ class Supercluster(Joined):
         own: By cluster, more of the block `gateway` of its servers.
         remote: More of what one cluster says of another, by both names, such as `AB`.
         host: What others are dialed by.
+        advertised: By cluster, the port that its servers advertise and others know, as of a proxy.
         more: More of the configuration, for all.
         order: Names of servers, such as `A0`, in the order of their start; those left out are not
             started.
@@ -42,6 +43,7 @@ class Supercluster(Joined):
         own: Mapping[str, str] | None = None,
         remote: Mapping[str, str] | None = None,
         host: str = "127.0.0.1",
+        advertised: Mapping[str, int] | None = None,
         more: str = SYSTEM_USER,
         order: Sequence[str] | None = None,
     ) -> None:
@@ -50,6 +52,7 @@ class Supercluster(Joined):
         self.known = dict(known or {})
         """By cluster; what is changed here counts for those that are started or reloaded later."""
         self._own, self._remote, self._host = own or {}, remote or {}, host
+        self._advertised = advertised or {}
         self.kinds = {
             f"{chr(65 + at)}{number}": kind
             for at, kinds in enumerate(clusters)
@@ -74,16 +77,20 @@ class Supercluster(Joined):
         members = [it for it in self.kinds if it[0] == cluster]
         routes = ", ".join(f'"nats://127.0.0.1:{self.routes[it]}"' for it in members if it != name)
         listen = f'listen: "127.0.0.1:{self.routes[name]}"'
+        port = self._advertised.get(cluster)
+        advertise = f'advertise: "127.0.0.1:{port}"\n' if port else ""
         block = f"cluster {{ name: {cluster}, {listen}, routes: [{routes}] }}\n"
         return (
             f'server_name: {name}\nhttp: "127.0.0.1:-1"\n{self._more}'
             f'gateway {{ name: {cluster}, listen: "127.0.0.1:{self.ports[name]}"\n'
-            f"gateways: [{remotes}]\n{self._gateway}\n{self._own.get(cluster, '')} }}\n"
+            f"gateways: [{remotes}]\n{advertise}{self._gateway}\n{self._own.get(cluster, '')} }}\n"
             + (block if len(members) > 1 else "")
         )
 
     def _urls(self, cluster: str) -> str:
-        ports = (port for name, port in self.ports.items() if name[0] == cluster)
+        ports: Iterable[int] = (port for name, port in self.ports.items() if name[0] == cluster)
+        if cluster in self._advertised:
+            ports = [self._advertised[cluster]]
         return ", ".join(f'"nats://{self._host}:{port}"' for port in ports)
 
     def start(self, name: str, *flags: str) -> ServerProcess:

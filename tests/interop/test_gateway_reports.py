@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import urllib.request
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 
 import pytest
 
-from framework.testing import OURS
+from framework.server.assembly import Assembly
+from framework.spec import LinkKind
+from framework.testing import OURS, RawClient, free_port
+from framework.testing.embedded import embedded_server
 from tests.interop.gateways import Supercluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from framework.testing import Fleet, NatsCli
 
@@ -126,3 +134,41 @@ def test_the_nats_command_lists_servers_and_their_gateways(
     assert ["B", "1", "1", "1"] in [row[:4] for row in rows]
     report = nats_cli.run(url, "server", "report", "gateways")
     assert report.count("Inbound") == report.count("Outbound") == 2
+
+
+def test_probes_are_told_to_wait_until_gateways_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Monitoring is there before: who starts slowly says so."""
+    port, run, told = free_port(), Assembly.run, []
+
+    async def run_slowly(assembly: Assembly) -> None:
+        await run(assembly)
+        told.append(await asyncio.to_thread(probe, port))
+
+    async def start() -> None:
+        block = 'gateway { name: A, listen: "127.0.0.1:-1" }'
+        config = f'http: "127.0.0.1:{port}"\n{block}'
+        async with embedded_server(tmp_path, config, plugins=("gateway",)) as server:
+            told.append(await asyncio.to_thread(probe, port))
+            _, gateways = server.address(LinkKind.GATEWAY)  # type: ignore[misc]
+            with RawClient(gateways) as peer:
+                told.append(await asyncio.to_thread(peer.expect, b"INFO"))
+
+    monkeypatch.setattr(Assembly, "run", run_slowly)
+    asyncio.run(start())
+
+    early, late, greeting = told
+    assert early == (503, {"status": "unavailable", "error": "server: not accepting clients"})
+    assert late == (200, {"status": "ok"})
+    assert greeting.document["gateway"] == "A"
+
+
+def probe(port: int) -> tuple[int, object]:
+    """Return status and document of `/healthz`."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as answer:
+            return answer.status, json.load(answer)
+    except HTTPError as error:
+        with error:
+            return error.code, json.load(error)

