@@ -20,6 +20,8 @@ class Host(Struct, kw_only=True):
 
     name: str
     server_id: str
+    peer: str = ""
+    """This server's id in groups."""
     config: JetStreamConfig
     """A reload changes what of it can be changed."""
     account_number: Callable[[str], int]
@@ -40,6 +42,14 @@ class Host(Struct, kw_only=True):
     )
     """Who has a stream or consumer, as `ClusterInfo`, by account, stream and consumer, and what the
     engine says of its group; None: streams are this server's alone."""
+
+    assigned: Callable[[tuple[str, str, str]], Any] = lambda _name: None
+    """What the meta group says of a stream or consumer, as an `Assignment`; None: nothing
+    that is known here now."""
+    moved: Callable[[tuple[str, str, str], int, tuple[str, ...]], object] = (
+        lambda _name, _created_ns, _members: None
+    )
+    """Told that a stream or consumer, and which of that name, has the members that it should."""
 
     def follow(self, config: JetStreamConfig) -> None:
         """Put a reloaded configuration in force, as far as that goes without a new start."""

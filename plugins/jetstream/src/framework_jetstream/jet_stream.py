@@ -367,6 +367,7 @@ class JetStream(Component):
             created_ns=saved.created_ns,
             group=saved.group,
             replicas=saved.replicas,
+            revision=saved.revision,
             is_leader=not saved.replicas,
         )
         stream = self._begin(entry)

@@ -131,6 +131,8 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             clock=clock,
         )
         host.cluster_of = cluster.view.describe
+        host.peer, host.moved = cluster.view.peer, cluster.moved
+        host.assigned = cluster.view.assigned
     return Parts(
         link=link,
         host=host,

@@ -103,11 +103,24 @@ def member(peer, match, *, votes):
     return Member(peer, match, 0, votes)
 
 
+def due(state, servers, online="abc"):
+    return next_change(state, servers, lambda it: it in online)
+
+
 def test_servers_learn_before_they_vote():
     state = GroupState(commit=7, members=(member("a", 7, votes=True), member("b", 3, votes=False)))
 
-    assert next_change(state, ["a"]) is None
-    assert next_change(state, ["a", "b"]) is None
-    assert next_change(state, ["a", "b", "c"]) == (Change.ADD_LEARNER, "c")
+    assert due(state, ["a", "b"]) is None
+    assert due(state, ["a", "b", "c"]) == (Change.ADD_LEARNER, "c")
+    assert due(state, ["a", "b", "c"], "ab") is None
     state = GroupState(commit=7, members=(member("a", 7, votes=True), member("b", 7, votes=False)))
-    assert next_change(state, ["a", "b", "c"]) == (Change.PROMOTE, "b")
+    assert due(state, ["a", "b", "c"]) == (Change.PROMOTE, "b")
+
+
+def test_a_server_that_was_removed_leaves_the_group_unless_it_leads():
+    state = GroupState(
+        leader="a", commit=7, members=(member("a", 7, votes=True), member("b", 7, votes=True))
+    )
+
+    assert due(state, ["a"]) == (Change.REMOVE, "b")
+    assert due(state, ["b"]) is None

@@ -21,13 +21,15 @@ from framework_jetstream.engine.verbs import GroupOf, Verb
 from msgspec.structs import replace
 from raft_cluster import FAULTY_MS, QUIET_MS, Cluster
 from raft_judge import demand
-from replicated_server import Judge, ReplicatedServer
+from replicated_server import Judge, ReplicatedServer, payload_of
 from typing_extensions import override
 
 if TYPE_CHECKING:
     from typing import Self
 
 MESSAGES_MAX = 300
+SMALL = 90
+"""Bytes of a message that no configuration refuses."""
 AGAIN_MS = 1000
 """So long a client waits before it publishes a message once more."""
 
@@ -38,9 +40,10 @@ class ReplicatedCluster(Cluster):
     Args:
         seed: Chooses everything.
         mistake: Is made by all servers; see `ReplicatedServer`.
+        grows: The same.
     """
 
-    def __init__(self, seed: int, mistake: str = "") -> None:
+    def __init__(self, seed: int, mistake: str = "", *, grows: bool = False) -> None:
         super().__init__(seed, 3)
         self.settings = replace(
             self.settings,
@@ -52,12 +55,15 @@ class ReplicatedCluster(Cluster):
         )
         self.judge = Judge()
         self.servers = {
-            server_id: ReplicatedServer(server_id, self.judge, self.settings, (seed, mistake))
+            server_id: ReplicatedServer(
+                server_id, self.judge, self.settings, (seed, mistake), grows=grows
+            )
             for server_id in (1, 2, 3)
         }
         self.waiting = {server_id: [] for server_id in self.servers}
         self.published = 0
         self.proposed = 0
+        self.grows_ms = self.rng.uniform(0, FAULTY_MS)
         self.seen = Counter[str]()
         self.states: dict[int, dict[int, bytes]] = {}
 
@@ -73,6 +79,8 @@ class ReplicatedCluster(Cluster):
             self.ticks_missed[server_id] += 1
             return
         server.tick()
+        if server.grows and self.now_ms > self.grows_ms:
+            server.grow()
         self.pump(server)
 
     @override
@@ -146,6 +154,8 @@ class ReplicatedCluster(Cluster):
         if rng.random() < 0.05 and self.judge.acked:
             server.delete(rng.choice(sorted(self.judge.acked.values())))
             self.seen["delete"] += 1
+        elif rng.random() < 0.05 and not server.asked and not server.is_changing:
+            server.update()
         elif self.published < MESSAGES_MAX:
             numbers = []
             for _ in range(rng.choice((1, 1, 3, 10))):
@@ -196,6 +206,8 @@ class ReplicatedCluster(Cluster):
             leaders = self.leaders()
             if leaders and self.now_ms > self.last_ms + AGAIN_MS:
                 if self.last < 0:
+                    while len(payload_of(self.published)) > SMALL:
+                        self.published += 1
                     self.last = self.published
                     self.published += 1
                 self.last_ms = self.now_ms
@@ -265,6 +277,7 @@ class ReplicatedCluster(Cluster):
             delivered=told.delivered,
             settled=len(told.settled),
             proposed=len(told.proposed),
+            updated=told.updates,
             led=len(told.leaders),
         )
         return self

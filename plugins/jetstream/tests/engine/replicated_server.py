@@ -10,15 +10,26 @@ from typing import TYPE_CHECKING
 
 from fake_port import FakePort
 from framework_jetstream.api.records import ConsumerConfig, StreamConfig
-from framework_jetstream.api.saved import SavedConsumer, SavedGroup, SavedStream, text_of
+from framework_jetstream.api.saved import (
+    SavedConsumer,
+    SavedGroup,
+    SavedStream,
+    saved_from_text,
+    text_of,
+)
 from framework_jetstream.consumer.terms import terms_of
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine._segment_jobs import SegmentJobs
+from framework_jetstream.engine.link import EngineAnswer, replica_numbers
+from framework_jetstream.engine.moving import Moving
 from framework_jetstream.engine.refusals import refusal_texts
-from framework_jetstream.engine.verbs import Event, Verb
+from framework_jetstream.engine.verbs import Event, GroupOf, Verb
 from framework_jetstream.log import Effect, Log
+from framework_jetstream.meta.assignments import Group, StreamAssignment
+from framework_jetstream.meta.peers import peer_from_number
 from framework_jetstream.recovery import restore
 from framework_jetstream.stream.rules import limits_of
+from msgspec.structs import replace
 from raft_judge import demand
 
 from framework.testing.simulation import SimulatedDisk
@@ -26,6 +37,7 @@ from framework.testing.simulation import SimulatedDisk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from framework_jetstream.api.saved import Restored
     from framework_jetstream.raft.records import Settings
 
 SUBJECTS = b"s.>"
@@ -86,6 +98,7 @@ class Judge:
     refused: int = 0
     reads_done: int = 0
     delivered: int = 0
+    updates: int = 0
 
     def stored(self, number: int, seq: int) -> None:
         demand(self.acked.setdefault(number, seq) == seq, f"message {number} is stored twice")
@@ -106,12 +119,20 @@ class ReplicatedServer:
         server_id: Its number.
         settings: Of its groups.
         seeded: A seed, and a mistake that it makes: "not synced", or none.
+        grows: Whether stream and consumer are the first server's alone at first.
     """
 
     def __init__(
-        self, server_id: int, judge: Judge, settings: Settings, seeded: tuple[int, str]
+        self,
+        server_id: int,
+        judge: Judge,
+        settings: Settings,
+        seeded: tuple[int, str],
+        *,
+        grows: bool = False,
     ) -> None:
         self.seed, self.mistake = seeded
+        self.grows = grows
         self.id = server_id
         self.judge = judge
         self.settings = settings
@@ -184,39 +205,140 @@ class ReplicatedServer:
         self.waiting: dict[int, Callable[[int, tuple[int, ...], bytes], object]] = {}
         self.asked_acks: dict[bytes, int] = {}
         self.delivered: dict[int, bytes] = {}
+        self.after: list[Callable[[], object]] = []
+        self.asked: set[str] = set()
+        self.is_changing = False
+        """What others are being added to."""
         self.is_up, self.is_paused, self.round = True, False, None
         self.stream, self.consumer = 1, 2
         self.control = restored.groups.get("C", CONTROL)
         self.applied, self.leads_control = 0, False
         self.state = b""
         """What the entries of the control group have led to: all of them, one a line."""
+        self._go_on(restored)
+
+    def _go_on(self, restored: Restored) -> None:
+        """Go on with what was read, or begin."""
+        self.config = STREAM_CONFIG
+        founders = () if self.grows else (1, 2, 3)
+        is_alone = self.grows and self.id == 1
+        self.stream_members = None if is_alone else (STREAM_GROUP, *founders)
+        self.consumer_members = None if is_alone else (CONSUMER_GROUP, *founders)
         for stream in restored.streams:
             self.stream = stream.number
-            self.consumer = max([it.number for it in stream.consumers], default=stream.number + 1)
+            self.consumer = stream.number + 1
+            self.stream_members = stream.saved.replicas or None
+            self.config = stream.saved.config
+            for consumer in stream.consumers:
+                self.consumer = max(self.consumer, consumer.number)
+                self.consumer_members = consumer.saved.replicas or None
+        self.moving = [self._moving(GroupOf.STREAM), self._moving(GroupOf.CONSUMER)]
         self._open()
 
-    def _open(self) -> None:
-        ids = (3, 1, 2, 3)
-        stream = (STREAM_GROUP, *ids[1:])
+    def _moving(self, of: GroupOf) -> Moving:
+        """Return what brings all servers into a group that began with one."""
+        peers = tuple(peer_from_number(it) for it in (1, 2, 3))
+        group = Group(name="G", peers=peers)
+        found = StreamAssignment(account="A", name="S", created_ns=1, config=b"", group=group)
+        number = self.stream if of is GroupOf.STREAM else self.consumer
+
+        def ask(verb: Verb, numbers: tuple[int, ...], then: Callable[[EngineAnswer], object]):
+            self.ask(verb, number, lambda *told: then(EngineAnswer(*told, then)), numbers=numbers)
+
+        return Moving(
+            of=of,
+            ask=ask,
+            assigned=lambda: found,
+            moved=lambda *_: None,
+            later=lambda _, then: self.after.append(then),
+        )
+
+    def grow(self) -> None:
+        """Let the other servers have stream and consumer as well, if this one is to see to it."""
+        if not self.grows:
+            return
+        is_free = "S" not in self.asked and not self.is_changing
+        if self.stream_members is None and self.leads_stream and is_free:
+            self.asked.add("S")
+            self.open_stream((STREAM_GROUP, 1))
+        if self.consumer_members is None and self.leads_consumer and "C" not in self.asked:
+            self.asked.add("C")
+            self.open_consumer((CONSUMER_GROUP, 1))
+        after, self.after = self.after, []
+        for then in after:
+            then()
+        for moving in self.moving:
+            moving.look()
+
+    def update(self) -> None:
+        """Let messages be of another size from here on."""
+        size = self.rng.choice((-1, 150, 300, 500))
+        config = replace(self.config, max_msg_size=size)
+
+        def told(status: int, *_: object) -> None:
+            self.is_changing = False
+            if status == 0:
+                self.config = config
+                self.judge.updates += 1
+
+        self.is_changing = True
+        self.describe(Verb.UPDATE_STREAM, config, (1,), told)
+
+    def describe(self, verb, config, numbers, then=lambda *_: None) -> None:
+        saved = SavedStream("A", 1, config, replicas=self.stream_members or ())
+        self.ask(
+            verb,
+            self.stream,
+            then,
+            numbers=numbers,
+            limits=limits_of(config),
+            first=b"S",
+            second=SUBJECTS,
+            third=text_of(saved),
+        )
+
+    def open_stream(self, replicas: tuple[int, ...] | None) -> None:
+        """Open the stream, or let others be added to it."""
+
+        def told(status: int, *_: object) -> None:
+            self.asked.discard("S")
+            if status == 0 and replicas:
+                self.stream_members = replicas
+
         self.ask(
             Verb.OPEN_STREAM,
             self.stream,
-            numbers=(1, 1, 0, 0, STREAM_GROUP, *ids),
-            limits=limits_of(STREAM_CONFIG),
+            told,
+            numbers=(1, 1, 0, 0, *replica_numbers(replicas or ())),
+            limits=limits_of(self.config),
             first=b"S",
             second=SUBJECTS,
-            third=text_of(SavedStream("A", 1, STREAM_CONFIG, replicas=stream)),
+            third=text_of(SavedStream("A", 1, self.config, replicas=replicas or ())),
         )
-        consumer = (CONSUMER_GROUP, *ids[1:])
+
+    def open_consumer(self, replicas: tuple[int, ...] | None) -> None:
+        """The same of the consumer."""
+
+        def told(status: int, *_: object) -> None:
+            self.asked.discard("C")
+            if status == 0 and replicas:
+                self.consumer_members = replicas
+
         self.ask(
             Verb.OPEN_CONSUMER,
             self.consumer,
-            numbers=(self.stream, 0, 0, 0, CONSUMER_GROUP, *ids),
+            told,
+            numbers=(self.stream, 0, 0, 0, *replica_numbers(replicas or ())),
             terms=terms_of(CONSUMER_CONFIG),
             first=b"C",
             second=b"\n",
-            third=text_of(SavedConsumer("A", "S", 1, 1, CONSUMER_CONFIG, consumer)),
+            third=text_of(SavedConsumer("A", "S", 1, 1, CONSUMER_CONFIG, replicas or ())),
         )
+
+    def _open(self) -> None:
+        ids = (3, 1, 2, 3)
+        self.open_stream(self.stream_members)
+        self.open_consumer(self.consumer_members)
         self.ask(
             Verb.OPEN_GROUP,
             self.control,
@@ -299,6 +421,8 @@ class ReplicatedServer:
         for asked, status, numbers, data in self.engine.answers():
             if asked == -(CONTROL_EVENTS + self.control):
                 self._control(status, numbers, data)
+            if asked < 0 and status == Event.UPDATE:
+                self._follow(numbers[0], data)
             if asked < 0 and status == Event.LEADS:
                 self.judge.leads(
                     -asked % 2**43 if -asked < CONTROL_EVENTS else 0, numbers[0], self.id
@@ -308,6 +432,11 @@ class ReplicatedServer:
         for target, reply, _, payload in self.port.said:
             self._heard(target, reply, payload)
         self.port.said.clear()
+
+    def _follow(self, index: int, description: bytes) -> None:
+        """Say what a description means; now, or after whatever comes meanwhile."""
+        self.config = saved_from_text(description).config
+        self.describe(Verb.FOLLOW_UPDATE, self.config, (1, index))
 
     def _control(self, event: int, numbers: tuple[int, ...], data: bytes) -> None:
         """Hear of the control group."""

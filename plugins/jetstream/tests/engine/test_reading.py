@@ -44,7 +44,7 @@ class Evicted(Simulation):
     def update(self, config: StreamConfig) -> None:
         third = text_of(SavedStream("A", 1, config))
         self.ask(
-            Verb.UPDATE_STREAM, self.number, limits=limits_of(config), first=b"s.>", third=third
+            Verb.UPDATE_STREAM, self.number, limits=limits_of(config), second=b"s.>", third=third
         )
 
     def get_message(self, seq: int) -> tuple[int, tuple[int, ...], bytes]:

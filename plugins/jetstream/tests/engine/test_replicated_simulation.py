@@ -15,7 +15,10 @@ from replicated_cluster import ReplicatedCluster
 from raft_judge import BrokenError  # isort: skip -- its folder is known by the import before
 
 SEEDS = 200
+GROWING = 60
+"""Of seeds where the stream is one server's at first."""
 CHUNK = 50
+SLICE = 20
 FAULTS = "stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"
 
 pytestmark = pytest.mark.sim
@@ -42,7 +45,22 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
         "compact",
         "trim",
         "step down",
+        "updated",
     } <= set(seen)
+
+
+@pytest.mark.parametrize("first", range(0, GROWING, SLICE))
+def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(first, first + SLICE):
+        try:
+            cluster = ReplicatedCluster(seed, grows=True).run()
+        except Exception as broken:
+            broken.add_note(f"again: ReplicatedCluster({seed}, grows=True).run()")
+            raise
+        seen += cluster.faults + cluster.seen
+
+    assert {*FAULTS, "stored", "settled", "led", "updated"} <= set(seen)
 
 
 def test_a_log_that_does_not_sync_is_found() -> None:

@@ -145,6 +145,8 @@ def test_scaling_keeps_who_leads_and_consumers_follow():
         10124,
         "stream move already in progress",
     )
+    assert office.leader.finish_move(S, 1, target) is None  # its consumer is not there yet
+    office.propose(office.leader.finish_move(S._replace(consumer="c"), 2, duty.operation.target))
     office.propose(office.leader.finish_move(S, 1, target))
     leader = target[2]
     order = (leader, *(it for it in target if it != leader))

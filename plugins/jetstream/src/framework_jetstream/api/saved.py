@@ -22,6 +22,8 @@ class SavedStream(Struct, frozen=True, tag="stream", tag_field="is"):
     """The number of its group at all servers, and theirs; none: it is this one's alone."""
     group: str = ""
     """Name of the group that the meta group has assigned; empty: it was not asked."""
+    revision: int = 0
+    """Index of the meta group's entry that this is from."""
 
 
 class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):

@@ -25,7 +25,11 @@ from framework_jetstream.api.records import (
 )
 from framework_jetstream.api.requests import check_level, is_empty_request, read
 from framework_jetstream.api.subjects import SYSTEM_WORDS, subject_of
-from framework_jetstream.cluster.limits import check_consumer_shared, check_stream_shared
+from framework_jetstream.cluster.limits import (
+    check_can_be_shared,
+    check_consumer_shared,
+    check_stream_shared,
+)
 from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.consumer import Consumer
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
@@ -41,15 +45,15 @@ from framework_jetstream.meta.assignments import (
 )
 from framework_jetstream.meta.effects import Outcome
 from framework_jetstream.meta.peers import number_of, peer_of
-from framework_jetstream.meta.requests import next_leader
+from framework_jetstream.meta.requests import next_leader, remove_peer, remove_server
 from framework_jetstream.meta.view import group_state
 from framework_jetstream.stream.account_limits import check_stream, fill_in_window
 from framework_jetstream.stream.book import StreamEntry
-from framework_jetstream.stream.rules import check_create, find_overlap, holds, settled
+from framework_jetstream.stream.rules import check_create, find_overlap, holds, settled, updated
 from framework_jetstream.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from framework_jetstream.api.errors import ApiError
     from framework_jetstream.api.subjects import ApiSubject
@@ -108,6 +112,10 @@ class ClusterApi:
         self._clock = clock
         self._handlers: dict[str, Callable[[JetStream.ApiRequest, ApiSubject], None]] = {
             "stream_create": self._create_stream,
+            "stream_update": self._update_stream,
+            "stream_remove_peer": self._remove_peer,
+            "stream_cancel_move": self._cancel_move,
+            "consumer_remove_peer": self._remove_peer,
             "stream_delete": self._delete,
             "stream_names": self._name_streams,
             "stream_list": self._list_streams,
@@ -284,12 +292,112 @@ class ClusterApi:
         own = str(request.asker.client.get("cluster") or "")
 
         def decide() -> Any:
-            self._check_new_stream(wanted.asset, config)
+            self._check_room(wanted.asset, config, is_new=True)
             return self._leader.create_stream(wanted, [cluster or own])
 
         self._decide(request, found.kind, decide)
 
-    def _check_new_stream(self, asset: Asset, config: StreamConfig) -> None:
+    def _update_stream(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Change a stream, and who has it if that changes with it; who leads it answers."""
+        wanted = read(StreamConfigRequest, request.payload, is_strict=self._host.is_strict)
+        if wanted.name != found.stream:
+            raise failure(ErrCode.STREAM_MISMATCH)
+        fill_in_window(self._host.config, wanted)
+        asset = Asset(request.account, found.stream)
+        before, after = self._changed_stream(asset, wanted)
+
+        def decide(order: Sequence[str] = ()) -> Any:
+            before, config = self._changed_stream(asset, wanted)
+            self._check_room(asset, config, is_new=False)
+            known = self._leader.state.stream(asset)
+            assert known is not None
+            data, reply = msgspec.json.encode(config), request.subject
+            changed = msgspec.structs.replace(known, config=data)
+            if before.placement != config.placement and config.placement is not None:
+                cluster = config.placement.cluster or known.group.cluster
+                return self._leader.move(changed, [cluster], reply)
+            if before.num_replicas != config.num_replicas:
+                peers = known.group.peers
+                first = [it for it in order if it in peers]
+                return self._leader.scale(
+                    changed, [*first, *(it for it in peers if it not in first)], reply
+                )
+            return self._leader.configure(asset, data, known.level, reply)
+
+        if before.num_replicas == after.num_replicas and before.placement == after.placement:
+            self._decide(request, found.kind, decide)
+        else:
+            self._ask_leader(request, found, decide)
+
+    def _changed_stream(
+        self, asset: Asset, wanted: StreamConfig
+    ) -> tuple[StreamConfig, StreamConfig]:
+        """Return how a stream is configured, and will be; raises ApiFailure."""
+        known = self._leader.state.stream(asset)
+        if known is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        before = msgspec.json.decode(known.config, type=StreamConfig)
+        config = updated(before, wanted, is_clustered=True)
+        check_stream_shared(config)
+        return before, config
+
+    def _ask_leader(
+        self,
+        request: JetStream.ApiRequest,
+        found: ApiSubject,
+        decide: Callable[[Sequence[str]], Any],
+    ) -> None:
+        """Decide who gets a stream when it is known who leads it, and how large it is."""
+        asset = Asset(request.account, found.stream)
+
+        def told(infos: list[dict[str, Any]], _: list[str]) -> None:
+            try:
+                order = self._order_of(asset, infos[0] if infos else {})
+            except ApiFailure as refusal:
+                self._refuse(request, found.kind, refusal.error)
+                return
+            self._decide(request, found.kind, lambda: decide(order))
+
+        subject = f"$JS.API.STREAM.INFO.{found.stream}"
+        self._gathering.ask(request.account, {found.stream: subject}, told)
+
+    def _order_of(self, asset: Asset, info: dict[str, Any]) -> list[str]:
+        """Return the peers of a stream of which something is known, who leads it first."""
+        if not info:
+            raise failure(ErrCode.CLUSTER_NOT_AVAILABLE)
+        state = self._leader.state
+        check_can_be_shared(info, state.consumers(asset).values())
+        cluster = info.get("cluster") or {}
+        current = [it["name"] for it in cluster.get("replicas") or () if it.get("current")]
+        peers = {it.name: it.peer for it in state.servers.values()}
+        return [peers[it] for it in (cluster.get("leader"), *current) if it in peers]
+
+    def _remove_peer(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let another server have what one has."""
+        asset = Asset(request.account, found.stream, _consumer_of(found))
+        is_strict = self._host.is_strict
+        self._confirm(
+            request,
+            found.kind,
+            lambda: remove_peer(self._leader, asset, request.payload, is_strict=is_strict),
+        )
+
+    def _cancel_move(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        asset = Asset(request.account, found.stream)
+        self._confirm(request, found.kind, lambda: self._leader.cancel_move(asset))
+
+    def _confirm(self, request: JetStream.ApiRequest, kind: str, decide: Callable[[], Any]) -> None:
+        """Let something be decided, and answer whether it is."""
+
+        def done(outcome: Outcome | Existing | None) -> None:
+            if outcome is Outcome.DONE:
+                request.reply.set(answer(kind, {"success": True}))
+            else:
+                self._say_outcome(request, kind, outcome)
+
+        self._decisions.decide(decide, done, partial(self._refuse, request, kind))
+
+    def _check_room(self, asset: Asset, config: StreamConfig, *, is_new: bool) -> None:
         """Raise ApiFailure where a stream takes subjects, or room, that its account has not."""
         others = []
         for known, found in self._leader.state.streams():
@@ -303,23 +411,13 @@ class ClusterApi:
         tiers = self._host.limits(asset.account)
         if tiers is None:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
-        check_stream(tiers, config, others, is_new=True)
+        check_stream(tiers, config, others, is_new=is_new)
 
     def _delete(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         if not is_empty_request(request.payload):
             raise failure(ErrCode.NOT_EMPTY_REQUEST)
         asset = Asset(request.account, found.stream, _consumer_of(found))
-        kind = found.kind
-
-        def done(outcome: Outcome | Existing | None) -> None:
-            if outcome is Outcome.DONE:
-                request.reply.set(answer(kind, {"success": True}))
-            else:
-                self._say_outcome(request, kind, outcome)
-
-        self._decisions.decide(
-            lambda: self._leader.remove(asset), done, partial(self._refuse, request, kind)
-        )
+        self._confirm(request, found.kind, lambda: self._leader.remove(asset))
 
     def _name_streams(self, request: JetStream.ApiRequest, _: ApiSubject) -> None:
         wanted = read(StreamNamesRequest, request.payload, is_strict=self._host.is_strict)
@@ -446,7 +544,7 @@ class ClusterApi:
                 code = ErrCode.STREAM_NAME_EXISTS if is_stream else ErrCode.CONSUMER_ALREADY_EXISTS
                 self._refuse(request, kind, api_error(code))
             case Outcome.GONE:
-                is_stream = kind in {"stream_delete", "consumer_create"}
+                is_stream = kind.startswith("stream") or kind == "consumer_create"
                 code = ErrCode.STREAM_NOT_FOUND if is_stream else ErrCode.CONSUMER_NOT_FOUND
                 self._refuse(request, kind, api_error(code))
             case _:
@@ -498,6 +596,14 @@ class ClusterApi:
         self._only_leader()
         if found is None:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        if found.kind == "meta_server_remove":
+            is_strict = self._host.is_strict
+            self._confirm(
+                request,
+                found.kind,
+                lambda: remove_server(self._leader, request.payload, is_strict=is_strict),
+            )
+            return
         if found.kind != "meta_leader_stepdown":
             if request.tokens[0] in SYSTEM_WORDS:
                 raise _unsupported()

@@ -5,13 +5,22 @@ Each of these is to go when what it needs is there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.records import ConsumerConfig
 from framework_jetstream.storage.records import kind_of
 
 if TYPE_CHECKING:
-    from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+    from collections.abc import Iterable, Mapping
+
+    from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.meta.assignments import ConsumerAssignment
+
+SHARED_BYTES_MAX: Final = 1 << 24
+"""Of a stream that gets its second replica, as `engine/_sharing.pyx` has it."""
 
 
 def check_stream_shared(config: StreamConfig) -> None:
@@ -26,6 +35,26 @@ def check_stream_shared(config: StreamConfig) -> None:
     is_plain = config.storage == "file" and config.retention == "limits"
     if kind_of(config.metadata) or (config.num_replicas > 1 and not is_plain):
         raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
+
+
+def check_can_be_shared(info: Mapping[str, Any], consumers: Iterable[ConsumerAssignment]) -> None:
+    """Raise ApiFailure where a stream of one server can't be had by others too.
+
+    Args:
+        info: As its leader says how it is.
+        consumers: Of the stream.
+    """
+    replicas = (info.get("config") or {}).get("num_replicas", 1)
+    stored = (info.get("state") or {}).get("bytes", 0)
+    if replicas == 1 and stored > SHARED_BYTES_MAX:
+        raise failure(
+            ErrCode.GENERIC,
+            err=f"a stream of {stored} bytes and one replica can't get more replicas yet: at most"
+            f" {SHARED_BYTES_MAX} bytes can",
+        )
+    for it in consumers:
+        if msgspec.json.decode(it.config, type=ConsumerConfig).mem_storage:
+            raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
 
 
 def check_consumer_shared(config: ConsumerConfig, stream: StreamConfig) -> None:

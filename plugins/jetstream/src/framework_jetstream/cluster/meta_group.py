@@ -39,6 +39,7 @@ from framework_jetstream.meta.letters import (
     ALL,
     Hello,
     Leaving,
+    Moved,
     NotALetterError,
     bytes_from_letter,
     letter_from_bytes,
@@ -71,6 +72,8 @@ GROUP_NAME: Final = "_meta_"
 _TICK_S: Final = 0.25
 _HELLO_TICKS: Final = 4
 """Between two greetings, once the group is founded."""
+_DUTY_TICKS: Final = 2
+"""Between two looks at what is to be done without being asked."""
 _SNAPSHOT_ENTRIES: Final = 512
 """After which the state takes the place of entries."""
 _FOUNDERS_MAX: Final = 9
@@ -112,6 +115,11 @@ class MetaGroup(Component):
         """A request of the API."""
 
         request: JetStream.ApiRequest
+
+    class Report(Struct, frozen=True):
+        """An asset that is led here has the members that it is to have."""
+
+        moved: Moved
 
     class _Later(Struct, frozen=True):
         then: Callable[[], object]
@@ -163,6 +171,7 @@ class MetaGroup(Component):
         self._founder: Founder | None = None
         self._records: dict[str, ServerRecord] = {}
         self._is_changing = False
+        self._is_removed = False
         self._saved_index = 0
         self._ticks = 0
         self._told: set[str] = set()
@@ -184,6 +193,8 @@ class MetaGroup(Component):
                 self._begin(file)
             case MetaGroup.Request(request):
                 self._api.take(request)
+            case MetaGroup.Report(moved):
+                self._report_moved(moved)
             case MetaGroup._Later(then):
                 then()
             case _:
@@ -288,8 +299,23 @@ class MetaGroup(Component):
             case Leaving():
                 self._founder.lose(sender)
                 self._view.fleet.lose(sender)
+            case Moved():
+                self._finish_move(letter)
             case _:
                 self._founder.receive(sender, letter)
+
+    def _report_moved(self, moved: Moved) -> None:
+        if self.leader.is_in_office:
+            self._finish_move(moved)
+        elif self._view.state.leader:
+            self._send(self._view.state.leader, moved)
+
+    def _finish_move(self, moved: Moved) -> None:
+        """Let a group have the members that it has been brought to."""
+        if self.leader.is_in_office:
+            self.decisions.decide(
+                lambda: self.leader.finish_move(moved.asset, moved.created_ns, moved.members)
+            )
 
     def _see_own_name(self, letter: AnyLetter) -> None:
         if isinstance(letter, Hello) and letter.server_id != self._host.server_id:
@@ -337,7 +363,7 @@ class MetaGroup(Component):
         assert self._founder is not None
         now_ns, self._ticks = self.now_ns(), self._ticks + 1
         founded = self._founder.founded
-        if founded is None or self._ticks % _HELLO_TICKS == 1:
+        if not self._is_removed and (founded is None or self._ticks % _HELLO_TICKS == 1):
             self._say(ALL, self._hello(founded.name if founded else ""))
         self._founder.tick(now_ns)
         self._view.fleet.hear(self._view.peer, Sighting(heard_ns=now_ns))
@@ -362,9 +388,14 @@ class MetaGroup(Component):
         self._view.state = state = group_state(told.numbers, told.data)
         if not (state.is_leader and self.leader.is_in_office):
             return
+        if self._is_removed:
+            self._ask(Verb.STEP_DOWN, lambda _: None, numbers=(GroupOf.CONTROL, 0))
+            return
         self._take_up_servers()
+        if self._ticks % _DUTY_TICKS == 0:
+            self.decisions.decide(lambda: next(self.leader.duties(), None))
         servers = self._view.machine.state.servers
-        change = next_change(state, [it for it in servers if self._view.is_online(it)])
+        change = next_change(state, servers, self._view.is_online)
         if change is not None and not self._is_changing:
             self._is_changing = True
             numbers = (GroupOf.CONTROL, change[0], number_of(change[1]))
@@ -408,8 +439,8 @@ class MetaGroup(Component):
         """Let all that are there belong to the group, as they describe themselves now."""
         if not self.leader.is_in_office:
             return
-        own = self._describe()
-        for record in (own, *self._records.values()):
+        own = () if self._is_removed else (self._describe(),)
+        for record in (*own, *self._records.values()):
             if self._view.machine.state.servers.get(record.peer) != record:
                 self._take_up(record)
 
@@ -439,10 +470,18 @@ class MetaGroup(Component):
                     self.decisions.answered(number, outcome)
                 case StartAsset() | ChangeAsset() | StopAsset():
                     self._perform_for_asset(effect)
-                case ServerRemoved(is_here=True):
-                    self._report("This server belongs to the meta group no more")
+                case ServerRemoved():
+                    self._forget_server(effect)
                 case _:
                     pass
+
+    def _forget_server(self, removed: ServerRemoved) -> None:
+        """Take a server up no more, until it is started again and says so."""
+        self._records.pop(removed.peer, None)
+        self._view.fleet.lose(removed.peer)
+        if removed.is_here:
+            self._is_removed = True
+            self._report("This server belongs to the meta group no more, until it is started again")
 
     def _tell_once(self, what: str) -> None:
         if what not in self._told:

@@ -15,10 +15,10 @@ from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
 from framework_jetstream.api.records import StreamConfig
 from framework_jetstream.cluster.meta_group import META_GROUP, MetaGroup
 from framework_jetstream.jet_stream import JETSTREAM
-from framework_jetstream.meta.assignments import ServerRecord
+from framework_jetstream.meta.assignments import Asset, ServerRecord
 from framework_jetstream.meta.choices import Rules
 from framework_jetstream.meta.entries import VERSION
-from framework_jetstream.meta.letters import RAFT
+from framework_jetstream.meta.letters import RAFT, Moved
 from framework_jetstream.meta.machine import MetaMachine
 from framework_jetstream.meta.memory_file import MemoryFile
 from framework_jetstream.meta.peers import number_of, peer_of
@@ -73,6 +73,11 @@ class ClusterParts(Struct, kw_only=True):
             seed=secrets.randbits(63),
             settings=_SETTINGS,
         )
+
+    def moved(self, name: tuple[str, str, str], created_ns: int, members: tuple[str, ...]) -> None:
+        """Let the meta leader know that an asset has the members that it is to have."""
+        moved = Moved(Asset(*name), created_ns, members)
+        self.server.component(META_GROUP).tell(MetaGroup.Report(moved))
 
     def begin(self, link: EngineLink) -> None:
         """Let the meta group go on; the engine runs.

@@ -1,4 +1,7 @@
-"""`Consumer`: one consumer's configuration, and what its API answers; the engine delivers."""
+"""`Consumer`: one consumer's configuration, and what its API answers; the engine delivers.
+
+Size: one handler for each request, and for each thing that the engine tells.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ from framework_jetstream.consumer.consumer_advisories import ConsumerAdvisories
 from framework_jetstream.consumer.rules import check_group, check_update, settle_metadata
 from framework_jetstream.consumer.terms import BURST_BYTES, filters_of, terms_of
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
+from framework_jetstream.engine.moving import LATER_S, Moving
 from framework_jetstream.engine.verbs import NOT_STORED, Event, GroupOf, Verb
+from framework_jetstream.meta.peers import group_number, number_of
 from framework_jetstream.snapshots.consumers import engine_state
 
 if TYPE_CHECKING:
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
     from framework_jetstream.advisories import Advisories
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.host import Host
+    from framework_jetstream.meta.assignments import Group
     from framework_jetstream.snapshots.archive import ConsumerState
     from framework_jetstream.stream.book import StreamEntry
 
@@ -105,6 +111,17 @@ class Consumer(Component):
         config: ConsumerConfig
         reply: Reply[bytes | None]
 
+    class Look(Struct, frozen=True):
+        """The meta group has said something of it."""
+
+        reply: str = ""
+        """Where to answer; empty: nobody waits."""
+
+    class Later(Struct, frozen=True):
+        """Something that was to be done after a while."""
+
+        then: Callable[[], object]
+
     class Adopt(Struct, frozen=True):
         """Make it in the engine, and go on where it stood."""
 
@@ -156,12 +173,10 @@ class Consumer(Component):
                     self._handlers[message.kind](message)
                 except ApiFailure as refusal:
                     message.reply.set(refused(message.kind, refusal.error))
-            case EngineEvent(kind=Event.INACTIVE):
-                self._end(lambda: None)
-            case EngineEvent(kind=Event.LEADS | Event.FOLLOWS):
-                self._lead() if message.kind == Event.LEADS else self._follow()
+            case Consumer.Look() | Consumer.Later():
+                self._look() if isinstance(message, Consumer.Look) else message.then()
             case EngineEvent():
-                self._tell(message)
+                self._hear_engine(message)
             case _:
                 super().on_receive(message)
         return None
@@ -216,6 +231,7 @@ class Consumer(Component):
     def _lead(self) -> None:
         """Answer for it from now on; who has asked for it is answered when it is first led."""
         self._entry.is_leader = True
+        self._look()
         reply, self._asked = self._asked, None
         if reply is None or self._clock() - self._entry.created_ns > ASKED_NS:
             return
@@ -225,6 +241,52 @@ class Consumer(Component):
     def _follow(self) -> None:
         self._entry.is_leader = False
         self._asked = None
+
+    # -- who has it ------------------------------------------------------------------------------
+
+    @override
+    def on_start(self) -> None:
+        self._moving = Moving(
+            of=GroupOf.CONSUMER,
+            ask=lambda verb, numbers, then: self._ask(verb, then, numbers=numbers),
+            assigned=lambda: self._host.assigned(self._asset),
+            moved=lambda created_ns, who: self._host.moved(self._asset, created_ns, who),
+            later=self._later,
+        )
+
+    @property
+    def _asset(self) -> tuple[str, str, str]:
+        entry = self._entry
+        return entry.stream.account, entry.stream_name, entry.config.name
+
+    def _later(self, delay_s: float, then: Callable[[], object]) -> None:
+        self.tell_later(delay_s, Consumer.Later(then))
+
+    def _look(self) -> None:
+        """Do what is due: let others have it too, or have it no more."""
+        entry = self._entry
+        if not entry.group or not entry.is_leader:
+            return
+        found = self._host.assigned(self._asset)
+        if found is None:
+            self._later(LATER_S, self._look)
+        elif entry.replicas:
+            self._moving.look()
+        elif found.group.target:
+            self._share(found.group)
+
+    def _share(self, group: Group) -> None:
+        """Let other servers be added to a consumer that only this one has."""
+        entry = self._entry
+        entry.replicas = (group_number(group.name), number_of(self._host.peer))
+        entry.is_leader = False  # until it leads the group
+
+        def shared(told: EngineAnswer) -> None:
+            if told.status:
+                entry.replicas, entry.is_leader = (), True
+                self._later(LATER_S, self._look)
+
+        self._command(Verb.OPEN_CONSUMER, shared)
 
     def _command(self, verb: Verb, then: Callable[[EngineAnswer], object]) -> None:
         """Let the engine have the configuration."""
@@ -373,9 +435,15 @@ class Consumer(Component):
 
         self._ask(Verb.CLOSE_CONSUMER, end)
 
-    def _tell(self, event: EngineEvent) -> None:
-        """Let who listens know what the engine has seen."""
+    def _hear_engine(self, event: EngineEvent) -> None:
+        """Do what follows from what the engine has seen, or let who listens know of it."""
         match event.kind:
+            case Event.INACTIVE:
+                self._end(lambda: None)
+            case Event.LEADS:
+                self._lead()
+            case Event.FOLLOWS:
+                self._follow()
             case Event.RESUMED:
                 self._tell_pause()
             case Event.PINNED:

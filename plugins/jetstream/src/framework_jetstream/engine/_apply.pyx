@@ -16,6 +16,7 @@ from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport consumer_say
 from framework_jetstream.engine._control_groups cimport control_apply
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
+from framework_jetstream.engine._held_updates cimport opened_is, update_followed, update_is_held
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
 from framework_jetstream.engine._operations cimport (
     OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_SKIP, OP_STATE, OP_UPDATE, OperationHead,
@@ -187,6 +188,11 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
         if command != NULL:
             group_describe(slot.group, text, entry.parts[1].length)
             stream_update(engine, slot, command, head.time_ns)
+            if slot.group.replica != NULL:
+                proposal.command = NULL
+                opened_is(slot, command)
+        else:
+            update_followed(slot, entry.index, head.time_ns)
     elif head.operation == OP_PURGE:
         stream_purged(engine, slot, text, entry.parts[1].length, head.first, head.second, command)
     elif head.operation == OP_DELETE:
@@ -236,13 +242,17 @@ cdef void _apply_state(Engine* engine, Group* group, const LogEntry* entry, Prop
 # ---- all of them -----------------------------------------------------------------------------------------------------------
 
 
-cdef bint entry_is_update(const LogEntry* entry) noexcept nogil:
+cdef bint entry_is_update(const LogEntry* entry, Text* description) noexcept nogil:
     """Whether an entry has a configuration, which Python has to read."""
     cdef OperationHead head
     if entry.kind != OP or entry.part_count == 0 or not part_is_good(entry, 0, entry.chars):
         return False
+    description.chars = entry.chars
+    description.length = entry.parts[0].length
     if entry.part_count == 1:
         return True
+    description.chars = entry.chars + sizeof(head)
+    description.length = entry.parts[1].length
     if entry.parts[0].length != sizeof(head) or not part_is_good(entry, 1, entry.chars + sizeof(head)):
         return False
     memcpy(&head, entry.chars, sizeof(head))
@@ -260,6 +270,8 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             segments_remove(engine, group.slot)
             slot_close(engine, group.slot)
         group_closed(engine, group)
+        return
+    if update_is_held(engine, group, entry):
         return
     if entry.kind == SNAPSHOT and group.replica != NULL:
         replica_restore(engine, group, entry)

@@ -19,12 +19,13 @@ from framework_jetstream.engine._groups cimport (
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
 from framework_jetstream.engine._reading cimport reading_command, reading_refuse
+from framework_jetstream.engine._held_updates cimport update_prepare
 from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_stream_open
 from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM,
-    PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting,
+    CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE,
+    OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting,
     command_free, command_text, consumer_of, published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, stream_command, waiting_tell
@@ -208,7 +209,7 @@ cdef int _carry_out_now(Engine* engine, Command* command) noexcept nogil:
 cdef Slot* _slot_of_command(Engine* engine, Command* command) noexcept nogil:
     """Return the stream that a command is about; NULL: there is none."""
     cdef ConsumerSlot* consumer
-    if command.verb < OPEN_CONSUMER or command.verb == REFUSE_STREAM or (
+    if command.verb < OPEN_CONSUMER or command.verb in (REFUSE_STREAM, FOLLOW_UPDATE) or (
         command.verb >= READ_ARCHIVE and command.verb not in (READ_CONSUMER, RESTORE_CONSUMER)
     ):
         return slot_of(engine, command.number)
@@ -234,6 +235,8 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
             reading_refuse(engine, slot, command.numbers[0] != 0)
         answer_made(engine, command.id, 0 if slot != NULL else STATUS_NOT_THERE, 0)
         return CARRIED_OUT
+    if command.verb == FOLLOW_UPDATE:
+        return update_prepare(engine, slot, command)
     if slot == NULL or slot.group == NULL:
         return _carry_out_now(engine, command)
     if command.verb in (UPDATE_STREAM, PURGE, DELETE_MESSAGE):

@@ -22,7 +22,7 @@ from framework_jetstream.log._record cimport OP
 from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._members cimport members_now
-from framework_jetstream.raft._state cimport Raft, RaftMembers
+from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport replica_snapshot
 
 cdef enum:
@@ -165,7 +165,8 @@ cdef int _change_member(Engine* engine, Raft* raft, const Command* command) noex
 
 
 cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogil:
-    """Answer term, leader, last index, commit, applied, role, index of the snapshot; members, as their leader has them."""
+    """Answer term, leader, last index, commit, applied, role, index of the snapshot, ticks since a leader was heard and after how many
+    there may be an election; members, as their leader has them."""
     cdef Answer* answer = answer_made(engine, command.id, 0, raft.peer_count * sizeof(PeerState))
     cdef PeerState state
     cdef uint32_t at
@@ -178,6 +179,8 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     answer.numbers[4] = <int64_t> raft.applied
     answer.numbers[5] = raft.role
     answer.numbers[6] = <int64_t> raft.log.snapshot_index
+    answer.numbers[7] = 0 if raft.role == LEADER else raft.heard_ticks
+    answer.numbers[8] = raft.settings.election_ticks
     for at in range(raft.peer_count):
         state.server = raft.peers[at].id
         state.match = raft.peers[at].match

@@ -28,6 +28,7 @@ from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
     CARRIED_BUSY, CARRIED_OUT, group_close, group_describe, group_free, group_made, group_of, groups_close_rest,
 )
+from framework_jetstream.engine._held_updates cimport state_is_update
 from framework_jetstream.engine._lost cimport lose_rest
 from framework_jetstream.engine._operations cimport operation_time, slot_expire_by_log
 from framework_jetstream.engine._outbox cimport outbox_flush, outbox_free
@@ -57,6 +58,7 @@ from framework_jetstream.log._committed cimport log_forget
 from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, LogGroup
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_is_small
+from framework_jetstream.log._record cimport OP
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
 from framework_jetstream.raft._raftface cimport settings_of
@@ -65,6 +67,7 @@ from framework_jetstream.replication._replicas cimport replicas_begin, replicas_
 from framework_jetstream.sourcing._giving cimport source_row
 from framework_jetstream.sourcing._inputs cimport inputs_expire
 from framework_jetstream.sourcing._programs cimport Programs, programs_free, programs_made
+from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, limits_made, stream_set_limits
 from framework_jetstream.stream._subject_terms cimport room_free, terms_drop
 
@@ -672,38 +675,37 @@ cdef class Engine:
             update: Called with a group and its configuration where that has changed; returns limits if it is a stream's.
         """
         cdef LogEntry entry
+        cdef Text description
         cdef bint found = True
         self.state.is_replaying = True
         while found:
             with nogil:
-                found = self._replay_to_update(&entry)
+                found = self._replay_to_update(&entry, &description)
             if found:
-                self._replay_update(&entry, update)
+                self._replay_update(&entry, description, update)
         self.state.is_replaying = False
         if self.state.replicas != NULL:
             replicas_begin(self.state.replicas)
         log_forget(self.state.log)
         return self._settle_groups()
 
-    cdef bint _replay_to_update(self, LogEntry* entry) noexcept nogil:
+    cdef bint _replay_to_update(self, LogEntry* entry, Text* description) noexcept nogil:
         while self.state.committer.committed(self.state.committer.self, entry):
-            if entry_is_update(entry):
+            if entry_is_update(entry, description) or state_is_update(&self.state, entry, description):
                 return True
             entry_apply(&self.state, entry)
         return False
 
-    cdef _replay_update(self, LogEntry* entry, update):
+    cdef _replay_update(self, LogEntry* entry, Text description, update):
         cdef Group* group = group_of(&self.state, entry.group)
         cdef Limits limits
-        cdef bint is_stream = entry.part_count > 1
-        cdef size_t begin = entry.parts[0].length if is_stream else 0, length = entry.parts[is_stream].length
         if group == NULL:
             return
-        group_describe(group, entry.chars + begin, length)
-        changed = update(entry.group, entry.chars[begin:begin + length])
+        group_describe(group, description.chars, description.length)
+        changed = update(entry.group, description.chars[:description.length])
         if group.slot != NULL and changed is not None:
             limits = limits_made(changed)
-            stream_set_limits(&group.slot.stream, &limits, operation_time(entry))
+            stream_set_limits(&group.slot.stream, &limits, operation_time(entry) if entry.kind == OP else 0)
             terms_drop(limits.subject_terms)
         entry_apply(&self.state, entry)
 

@@ -24,6 +24,8 @@ cdef enum:
     # Another server leads what it is about; or did, and nobody knows whether it was done.
     STATUS_OFFLINE = 17
     # What keeps its segments fails.
+    STATUS_NOT_NOW = 18
+    # Other servers can't have it too, for now: it is too large, or is being saved.
 
 
 cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil

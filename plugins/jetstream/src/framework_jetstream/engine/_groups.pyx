@@ -168,6 +168,7 @@ cdef void group_free(Group* group) noexcept nogil:
         command_free(gone.command)
         free(gone)
     command_free(group.closing)
+    command_free(group.prepared)
     free(group.description)
     free(group)
 

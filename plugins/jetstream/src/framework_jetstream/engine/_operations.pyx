@@ -44,13 +44,14 @@ cdef int operation_propose(
 cdef int operation_of_command(Engine* engine, Slot* slot, Command* command) noexcept nogil:
     """Propose what a command asks; a `Carried`."""
     cdef Text text
-    cdef uint16_t operation = OP_UPDATE
-    cdef int which = 2
-    if command.verb != UPDATE_STREAM:
-        operation = OP_PURGE if command.verb == PURGE else OP_DELETE
-        which = 0
-    text.chars = command_text(command, which)
-    text.length = <uint32_t> command.lengths[which]
+    cdef uint16_t operation
+    if command.verb == UPDATE_STREAM:
+        text.chars = command_text(command, 2)
+        text.length = <uint32_t> command.lengths[2]
+        return operation_propose(engine, slot, OP_UPDATE, 0, 0, text, command)
+    operation = OP_PURGE if command.verb == PURGE else OP_DELETE
+    text.chars = command_text(command, 0)
+    text.length = <uint32_t> command.lengths[0]
     return operation_propose(engine, slot, operation, <uint64_t> command.numbers[0], <uint64_t> command.numbers[1], text, command)
 
 

@@ -4,7 +4,7 @@ So the log gives up files, and a server that is far behind catches up. A stream 
 writes them. A consumer that is led here is ahead of its entries: it is written as a whole in one more entry, and all before that are
 needed no more. Where it is not led, it is what its entries say.
 
-    stream    StreamState, the head, then each message behind its length (4)
+    stream    StreamState, what describes it, the head, then each message behind its length (4)
     consumer  as `consumer/_state.pyx` writes it; nothing: the next entry has all
 """
 
@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 from framework_jetstream.consumer._state cimport state_read, state_size, state_write
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._control_groups cimport control_restore
+from framework_jetstream.engine._held_updates cimport update_followed
 from framework_jetstream.engine._replicated cimport group_follow
 from framework_jetstream.log._committed cimport entry_of
 from framework_jetstream.log._record cimport CONSUMER
@@ -27,7 +28,7 @@ from framework_jetstream.stream._usage cimport Usage, usage_add
 from framework_jetstream.stream._whole cimport WholeMessage, whole_end, whole_read, whole_read_message, whole_size, whole_write
 
 cdef enum:
-    VERSION = 1
+    VERSION = 2
     MESSAGE_BYTES = 64
     # Of a message at least, beside what it has.
 
@@ -35,7 +36,9 @@ cdef enum:
 cdef packed struct StreamState:
     uint16_t version
     uint16_t reserved
+    uint32_t description_bytes
     uint32_t whole_bytes
+    uint32_t reserved_too
     uint64_t message_count
 
 
@@ -79,11 +82,43 @@ cdef size_t _write_messages(Messages* messages, char* to) noexcept nogil:
     return used
 
 
+cdef char* stream_state(Slot* slot, const char* description, size_t description_bytes, size_t* length) noexcept nogil:
+    """Return all of a stream whose bytes are all in memory, to be freed; NULL: no memory."""
+    cdef StreamState head
+    cdef size_t before
+    cdef char* text
+    memset(&head, 0, sizeof(head))
+    head.version = VERSION
+    head.description_bytes = <uint32_t> description_bytes
+    head.whole_bytes = <uint32_t> whole_size(&slot.stream)
+    head.message_count = slot.stream.messages.count
+    before = sizeof(head) + head.description_bytes + head.whole_bytes
+    length[0] = before + _write_messages(&slot.stream.messages, NULL)
+    text = <char*> malloc(length[0])
+    if text == NULL:
+        return NULL
+    memcpy(text, &head, sizeof(head))
+    memcpy(text + sizeof(head), description, description_bytes)
+    whole_write(&slot.stream, text + sizeof(head) + head.description_bytes)
+    _write_messages(&slot.stream.messages, text + before)
+    return text
+
+
+cdef bint state_description(const LogEntry* entry, Text* description) noexcept nogil:
+    """Return what describes a stream in a state of it; False: it makes no sense."""
+    cdef StreamState head
+    if entry.length < sizeof(head):
+        return False
+    memcpy(&head, entry.chars, sizeof(head))
+    description.chars = entry.chars + sizeof(head)
+    description.length = head.description_bytes
+    return head.version == VERSION and head.description_bytes <= entry.length - sizeof(head)
+
+
 cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil:
     """Keep a stream as it is, if files are to be given up that have entries of it; False: not now."""
     cdef Replica* replica = slot.group.replica
     cdef Messages* messages = &slot.stream.messages
-    cdef StreamState head
     cdef char* text
     cdef size_t length
     cdef bint done
@@ -92,17 +127,11 @@ cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil:
     if messages.bytes + messages.count * MESSAGE_BYTES > engine.small_bytes:
         # Its entries are held, and the files with them.
         return True
-    memset(&head, 0, sizeof(head))
-    head.version = VERSION
-    head.whole_bytes = <uint32_t> whole_size(&slot.stream)
-    head.message_count = messages.count
-    length = sizeof(head) + head.whole_bytes + _write_messages(messages, NULL)
-    text = <char*> malloc(length)
+    if replica.is_held:
+        return False
+    text = stream_state(slot, slot.group.description, slot.group.description_bytes, &length)
     if text == NULL:
         return False
-    memcpy(text, &head, sizeof(head))
-    whole_write(&slot.stream, text + sizeof(head))
-    _write_messages(messages, text + sizeof(head) + head.whole_bytes)
     done = _keep(engine, replica, replica.raft.applied, text, length)
     free(text)
     return done
@@ -110,12 +139,15 @@ cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef bint _read_stream(Slot* slot, const char* at, const char* end) noexcept nogil:
     """Let a stream be as a state says; False: it makes no sense."""
-    cdef const char* whole = at + sizeof(StreamState)
+    cdef const char* whole
     cdef StreamState head
     cdef uint32_t length
     if <size_t> (end - at) < sizeof(head):
         return False
     memcpy(&head, at, sizeof(head))
+    if head.description_bytes > <size_t> (end - at) - sizeof(head):
+        return False
+    whole = at + sizeof(head) + head.description_bytes
     if head.version != VERSION or head.whole_bytes > <size_t> (end - whole) or not whole_read(&slot.stream, whole, head.whole_bytes):
         return False
     at = whole + head.whole_bytes
@@ -130,6 +162,7 @@ cdef bint _read_stream(Slot* slot, const char* at, const char* end) noexcept nog
 
 cdef void _restore_stream(Engine* engine, Slot* slot, const LogEntry* entry) noexcept nogil:
     cdef Usage* usage = slot.stream.messages.usage
+    update_followed(slot, entry.index, 0)
     while slot.consumers != NULL and slot.consumers.opened != NULL:
         # They go on when their stream has again what they have delivered.
         group_follow(engine, slot.consumers.group)

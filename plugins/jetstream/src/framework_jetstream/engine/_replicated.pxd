@@ -11,6 +11,7 @@ cdef enum:
 cdef bint replicated_join(Engine* engine, Group* group, const Command* command) noexcept nogil
 cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) noexcept nogil
 cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef void consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
 cdef void replicated_hear(Engine* engine) noexcept nogil
 cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil

@@ -29,13 +29,14 @@ from framework_jetstream.engine._state cimport (
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads
 from framework_jetstream.engine._serving cimport slot_enter, slot_follow, slot_lead
+from framework_jetstream.engine._sharing cimport consumer_share, stream_share
 from framework_jetstream.engine._stream_commands cimport slot_close
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, RaftMembers
 from framework_jetstream.replication._replicas cimport (
-    OutgoingFrame, Replica, replica_open, replicas_step, replicas_tick, replicas_turn,
+    OutgoingFrame, Replica, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
 )
 from framework_jetstream.stream._headers cimport Text
 
@@ -71,6 +72,8 @@ cdef bint replicated_join(Engine* engine, Group* group, const Command* command) 
 
 cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) noexcept nogil:
     """Have a stream here that other servers have too; it is answered at once, and served where it is led. A `Carried`."""
+    if slot.group != NULL and slot.group.replica == NULL:
+        return stream_share(engine, slot, command)
     if slot.group == NULL:
         slot.group = group_opened(engine, slot, NULL, command)
         if slot.group == NULL:
@@ -82,6 +85,8 @@ cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) no
             return CARRIED_OUT
     slot_enter(engine, slot, command)
     slot.opened = command
+    if slot.group.replica.is_held:
+        replica_go_on(engine.replicas, slot.group.replica)
     answer_made(engine, command.id, 0, 0)
     return CARRIED_KEPT
 
@@ -89,6 +94,8 @@ cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) no
 cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Have a consumer here that other servers have too; it is answered at once, and begins where it is led. A `Carried`."""
     cdef int refused
+    if consumer.group != NULL and consumer.group.replica == NULL:
+        return consumer_share(engine, consumer, command)
     if consumer.group == NULL:
         consumer.group = group_opened(engine, NULL, consumer, command)
         if consumer.group == NULL:
@@ -175,6 +182,7 @@ cdef void _lead(Engine* engine, Group* group) noexcept nogil:
             group.leads_term = 0
             return
     elif group.slot.group.is_created:
+        group.slot.is_saving = 0
         slot_lead(engine, group.slot)
     elif not _create(engine, group.slot):
         group.leads_term = 0
@@ -182,7 +190,7 @@ cdef void _lead(Engine* engine, Group* group) noexcept nogil:
     _tell(engine, _number_of(group), EVENT_LEADS, term)
 
 
-cdef void _consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+cdef void consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Forget what a consumer has decided here; without memory it is heard of no more until the next start."""
     cdef Group* group = consumer.group
     cdef Command* opened = consumer.opened
@@ -210,6 +218,7 @@ cdef void group_follow(Engine* engine, Group* group) noexcept nogil:
     group.leads_term = 0
     group.saved_at = 0
     if group.slot != NULL:
+        group.slot.is_saving = 0
         slot_follow(engine, group.slot)
         waiting = group.slot.waiting
         while waiting != NULL:
@@ -217,7 +226,7 @@ cdef void group_follow(Engine* engine, Group* group) noexcept nogil:
             waiting = waiting.next
         waiting_run(engine, group.slot)
     elif group.consumer != NULL and group.consumer.slot != NULL:
-        _consumer_follows(engine, group.consumer)
+        consumer_follows(engine, group.consumer)
     _tell(engine, number, EVENT_FOLLOWS, 0)
 
 
@@ -286,6 +295,8 @@ cdef void replicated_hear(Engine* engine) noexcept nogil:
         taken += batch.count
         engine.peers.release(engine.peers.self, batch)
         engine.took_ns = engine.now_ns
+    # An engine that had no processor for a while hears first who has led meanwhile.
+    replicas_expire(engine.replicas)
     _turn(engine)
     if engine.replicas.count:
         wake_at(engine, engine.ticked_ns + TICK_NS)

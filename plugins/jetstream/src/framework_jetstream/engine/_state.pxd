@@ -45,6 +45,7 @@ cdef enum Verb:
     LIMIT_SERVER = 32
     LIMIT_ACCOUNT
     REFUSE_STREAM
+    FOLLOW_UPDATE
     READ_ARCHIVE = 64
     RESTORE_ARCHIVE
     READ_CONSUMER
@@ -88,6 +89,8 @@ cdef enum EventKind:
     # Of a control group: an entry to be applied; numbers are its index and its term.
     EVENT_STATE
     # Of a control group: what entries up to an index have led to, which is the first number, in place of them.
+    EVENT_UPDATE
+    # Of a stream of several servers: an entry describes it anew, and waits for what that means; the first number is its index.
 
 
 cdef enum SourceLoss:
@@ -238,6 +241,9 @@ cdef struct Group:
     uint32_t control
     # Its number as a control group, whose entries Python applies; 0: it is none.
     Group* next_control
+    Command* prepared
+    # What the description means that the entry has at `prepared_at`; NULL: no entry has been waited with.
+    uint64_t prepared_at
     uint8_t is_created
     # Its first entry was applied.
 

@@ -214,13 +214,13 @@ cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil:
 
 
 cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t now_ns) noexcept nogil:
-    """Change limits, and follow other subjects, which are the first text; answer."""
+    """Change limits, and follow other subjects, which are the second text; answer."""
     cdef bint was_direct = slot.stream.limits.allow_direct
     cdef bint is_new_interest = (
         command.limits.retention == RETENTION_INTEREST and slot.stream.limits.retention != RETENTION_INTEREST
     )
     stream_set_limits(&slot.stream, &command.limits, now_ns)
-    follow_subjects(engine, slot, command_text(command, 0), command.lengths[0])
+    follow_subjects(engine, slot, command_text(command, 1), command.lengths[1])
     if was_direct != slot.stream.limits.allow_direct:
         follow_direct(engine, slot, not was_direct)
     if is_new_interest:

@@ -25,7 +25,7 @@ class Verb(IntEnum):
     number of its group, how many servers, and theirs; name, subjects one a line, what the log is to
     know."""
     UPDATE_STREAM = 2
-    """Subjects, one a line; none; what the log is to know."""
+    """Account; name, subjects one a line, what the log is to know."""
     CLOSE_STREAM = 3
     STREAM_STATE = 4
     LIST_SUBJECTS = 5
@@ -57,6 +57,9 @@ class Verb(IntEnum):
     REFUSE_STREAM = 34
     """Whether its storage kind fails: then it takes no messages, and nobody waits for what is not
     here."""
+    FOLLOW_UPDATE = 35
+    """Account and index of an entry that waits for it, as `Event.UPDATE` has told it; texts as of
+    UPDATE_STREAM."""
     READ_ARCHIVE = 64
     """First and last sequence, how many bytes are enough."""
     RESTORE_ARCHIVE = 65
@@ -85,9 +88,10 @@ class Verb(IntEnum):
     """Index; what the entries of a control group up to it have led to."""
     CLOSE_GROUP = 115
     GROUP_STATE = 116
-    """Of what: a `GroupOf`. The answer has term, leader, last index, commit, applied, role and the
-    index of the snapshot; behind them server, match, ticks since it was heard, and whether it
-    votes, of each member."""
+    """Of what: a `GroupOf`. The answer has term, leader, last index, commit, applied, role, the
+    index of the snapshot, ticks since its leader was heard, and after how many others may be
+    elected; behind them server, match, ticks since it was heard, and whether it votes, of each
+    member."""
     STEP_DOWN = 117
     """Of what: a `GroupOf`; to whom, 0: to whoever has most."""
     CHANGE_MEMBER = 118
@@ -121,6 +125,9 @@ class Event(IntEnum):
     """Of a control group: an entry to be applied; numbers: index and term."""
     STATE = 11
     """Of a control group: what entries have led to, in place of them; number: the last index."""
+    UPDATE = 12
+    """Of a stream that several servers have: an entry describes it anew, as bytes; it is applied
+    when FOLLOW_UPDATE says what that means. Number: its index."""
 
 
 class GroupOf(IntEnum):

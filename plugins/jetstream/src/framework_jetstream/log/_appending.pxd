@@ -10,6 +10,10 @@ cdef uint32_t log_group_new(Log* log, const char* description, uint32_t length) 
 # Say anew what a group is; close one for good. False: refused.
 cdef bint log_group_describe(Log* log, uint32_t group, const char* description, uint32_t length) noexcept nogil
 cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil
+# Say anew what a group is, and, in the same record, what all of its entries have led to, in place of them. False: refused.
+cdef bint log_group_become(
+    Log* log, uint32_t group, const char* description, uint32_t length, const char* state, uint32_t state_length
+) noexcept nogil
 # Append an entry of `count` pieces of parts; its index, or 0: refused.
 cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil
 # Append an entry that was made elsewhere, with term, index and sums of its parts: copied as it is, but for its place and group.

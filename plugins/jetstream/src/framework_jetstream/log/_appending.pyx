@@ -108,6 +108,26 @@ cdef bint log_group_describe(Log* log, uint32_t group, const char* description, 
     return done
 
 
+cdef bint log_group_become(
+    Log* log, uint32_t group, const char* description, uint32_t length, const char* state, uint32_t state_length
+) noexcept nogil:
+    cdef LogGroup* it
+    cdef bint done = False
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL and make_room(log, sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + <uint64_t> length + state_length + 8):
+        if keep_text(&it.description, &it.description_bytes, description, length) and keep_text(
+            &it.snapshot, &it.snapshot_bytes, state, state_length
+        ):
+            it.snapshot_index = it.last_index
+            it.snapshot_term = it.last_term
+            done = group_write(log, it, 0)
+        else:
+            log.failed = ENOMEM
+    pthread_mutex_unlock(&log.lock)
+    return done
+
+
 cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil:
     cdef LogGroup* it
     cdef bint done = False

@@ -56,6 +56,8 @@ class Group(Kept, kw_only=True):
     config_before: bytes = b""
     """Of the asset when it began to move: that it has again if the move is cancelled."""
     level_before: int = 0
+    is_moved: bool = False
+    """Others had it once: who has it now was added by them, and founds nothing."""
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -60,6 +60,8 @@ class ChangeAsset(Struct, frozen=True):
     created_ns: int
     config: bytes
     level: int
+    reply: str = ""
+    """Where who leads it answers; empty: nobody waits."""
 
 
 class Why(Enum):

@@ -77,6 +77,8 @@ class Configure(Struct, frozen=True, kw_only=True):
     """Unix time of the decision."""
     cluster: str = ""
     preferred: str = ""
+    reply: str = ""
+    """Where who leads the asset answers, when it is as configured."""
 
 
 class Move(Struct, frozen=True, kw_only=True):

@@ -190,21 +190,29 @@ class MetaLeader:
         consumer = replace(wanted, group=group)
         return self._propose(AssignConsumer(asset, stream.created_ns, consumer))
 
-    def configure(self, asset: Asset, config: bytes, level: int) -> Proposal:
+    def configure(self, asset: Asset, config: bytes, level: int, reply: str = "") -> Proposal:
         """Change a configuration that leaves the replicas where they are.
+
+        Args:
+            asset: Its name.
+            config: As in the assignment.
+            level: The same.
+            reply: Where who leads it answers, when it is so.
 
         Raises:
             ApiFailure: There is no such stream or consumer.
         """
         revision = self._find(asset).revision
-        return self._propose(Configure(asset=asset, revision=revision, config=config, level=level))
+        change = Configure(asset=asset, revision=revision, config=config, level=level, reply=reply)
+        return self._propose(change)
 
-    def scale(self, wanted: StreamAssignment, order: Sequence[str]) -> Proposal:
+    def scale(self, wanted: StreamAssignment, order: Sequence[str], reply: str = "") -> Proposal:
         """Give a stream more replicas, or fewer.
 
         Args:
             wanted: With the new configuration.
             order: Its peers: who leads first, whose replica is damaged last. The last ones go.
+            reply: As in `configure`.
 
         Raises:
             ApiFailure: There is no such stream, it is being moved, or there is no place.
@@ -215,9 +223,9 @@ class MetaLeader:
         request = replace(self._request_of(wanted), existing=tuple(order))
         cluster, target = self._choices.place(self.state, request, [group.cluster])
         preferred = order[0] if len(order) == 1 else ""
-        return self._retarget(found, wanted, target, cluster, preferred)
+        return self._retarget(found, wanted, target, cluster, preferred=preferred, reply=reply)
 
-    def move(self, wanted: StreamAssignment, clusters: Sequence[str]) -> Proposal:
+    def move(self, wanted: StreamAssignment, clusters: Sequence[str], reply: str = "") -> Proposal:
         """Move a stream to where its new placement says.
 
         Raises:
@@ -225,7 +233,7 @@ class MetaLeader:
         """
         found = self._settled(wanted.asset)
         cluster, target = self._choices.place(self.state, self._request_of(wanted), clusters)
-        return self._retarget(found, wanted, target, cluster)
+        return self._retarget(found, wanted, target, cluster, reply=reply)
 
     def replace_peer(self, asset: Asset, peer: str) -> Proposal:
         """Let another server have what one has: `STREAM.PEER.REMOVE`.
@@ -260,7 +268,14 @@ class MetaLeader:
         target = found.group.target
         if not target or set(target) != set(members):
             return None
+        if not asset.consumer and not self._have_followed(asset, target):
+            return None
         return self._propose(FinishMove(asset=asset, created_ns=created_ns, target=target))
+
+    def _have_followed(self, stream: Asset, target: Sequence[str]) -> bool:
+        """Return whether a stream's consumers are where it goes: else they would lose theirs."""
+        consumers = self.state.consumers(stream).values()
+        return all(not it.group.target and set(it.group.peers) <= set(target) for it in consumers)
 
     def remove(self, asset: Asset) -> Proposal:
         """Delete a stream with its consumers, or a consumer.
@@ -333,7 +348,9 @@ class MetaLeader:
         wanted: StreamAssignment,
         target: tuple[str, ...],
         cluster: str,
+        *,
         preferred: str = "",
+        reply: str = "",
     ) -> Proposal:
         change = Configure(
             asset=wanted.asset,
@@ -344,6 +361,7 @@ class MetaLeader:
             created_ns=self._unix_ns,
             cluster=cluster,
             preferred=preferred,
+            reply=reply,
         )
         return self._propose(change)
 

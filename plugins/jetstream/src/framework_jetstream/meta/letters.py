@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from framework.errors import FrameworkError
 from framework_jetstream.meta import founding
+from framework_jetstream.meta.assignments import Asset  # noqa: TC001 - a field of records
 from framework_jetstream.meta.founding import Letter
 from framework_jetstream.meta.peers import PEER_CHARS
 
@@ -48,12 +49,21 @@ class Leaving(Struct, frozen=True):
     server_id: str
 
 
-AnyLetter: TypeAlias = Letter | Hello | Leaving
+class Moved(Struct, frozen=True):
+    """To the meta leader: a group has the members that it is to have."""
+
+    asset: Asset
+    created_ns: int
+    members: tuple[str, ...]
+
+
+AnyLetter: TypeAlias = Letter | Hello | Leaving | Moved
 _KINDS: Final[dict[str, type[AnyLetter]]] = {
     it.__name__: it
     for it in (
         Hello,
         Leaving,
+        Moved,
         founding.Prepare,
         founding.Promise,
         founding.Accept,

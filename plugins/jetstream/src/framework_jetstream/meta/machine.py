@@ -241,7 +241,8 @@ class MetaMachine:
             case Move():
                 group = _retargeted(found, change)
         now = replace(found, config=config, level=level, group=group, revision=index)
-        self._follow(change.asset, now, before)
+        reply = change.reply if isinstance(change, Configure) else ""
+        self._follow(change.asset, now, before, reply)
         return Outcome.DONE
 
     def _finish_move(self, index: int, finish: FinishMove) -> Outcome:
@@ -252,7 +253,7 @@ class MetaMachine:
         if not before.target or before.target != finish.target:
             return Outcome.CHANGED
         cluster = before.target_cluster or before.cluster
-        group = replace(_settled(before), peers=before.target, cluster=cluster)
+        group = replace(_settled(before), peers=before.target, cluster=cluster, is_moved=True)
         self._follow(finish.asset, replace(found, group=group, revision=index), before)
         return Outcome.DONE
 
@@ -281,7 +282,7 @@ class MetaMachine:
         if self._is_mine(found.group):
             self._effects.append(StopAsset(self._index, asset, found.group.name, why))
 
-    def _follow(self, asset: Asset, found: Assignment, before: Group) -> None:
+    def _follow(self, asset: Asset, found: Assignment, before: Group, reply: str = "") -> None:
         """Put an assignment in place of the one before, and do here what that means."""
         self.state.put(asset, found)
         was_mine, is_mine = self._is_mine(before), self._is_mine(found.group)
@@ -290,7 +291,7 @@ class MetaMachine:
         elif was_mine and not is_mine:
             self._effects.append(StopAsset(self._index, asset, before.name, Why.MOVED))
         elif is_mine:
-            self._effects.append(_change_of(asset, found))
+            self._effects.append(_change_of(asset, found, reply))
 
     def _running(self) -> dict[Asset, Assignment]:
         """Return what runs here."""
@@ -359,5 +360,5 @@ def _start_of(index: int, asset: Asset, found: Assignment) -> StartAsset:
     return StartAsset(index, asset, group, created_ns, found.config, found.level, found.asked)
 
 
-def _change_of(asset: Asset, found: Assignment) -> ChangeAsset:
-    return ChangeAsset(asset, found.group, found.created_ns, found.config, found.level)
+def _change_of(asset: Asset, found: Assignment, reply: str = "") -> ChangeAsset:
+    return ChangeAsset(asset, found.group, found.created_ns, found.config, found.level, reply)

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from framework_jetstream.api.records import ClusterInfo, MetaClusterInfo
+    from framework_jetstream.meta.assignments import Assignment
     from framework_jetstream.meta.machine import MetaMachine
 
 _TICK_NS: Final = 25_000_000
 """Of the engine, as `_replicated.pyx` says it."""
 _LEADER: Final = 3
+_ELECTION_AT: Final = 8
 _MEMBER: Final = struct.Struct("=QQQQ")
 
 
@@ -51,6 +53,10 @@ class GroupState(Struct, frozen=True):
     applied: int = 0
     is_leader: bool = False
     """This server leads it."""
+    quiet_ns: int = 0
+    """Since the leader was heard; of who leads it, 0."""
+    is_leader_late: bool = False
+    """It was not heard for so long that others may elect another one."""
     members: tuple[Member, ...] = ()
     """What its leader knows; of other servers' making, there are none of use."""
 
@@ -63,7 +69,18 @@ def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
         for server, match, quiet_ticks, votes in _MEMBER.iter_unpack(data)
     )
     known = peer_from_number(leader) if leader else ""
-    return GroupState(term, known, last_index, commit, applied, role == _LEADER, members)
+    quiet, election = numbers[7:9] if len(numbers) > _ELECTION_AT else (0, 1)
+    return GroupState(
+        term=term,
+        leader=known,
+        last_index=last_index,
+        commit=commit,
+        applied=applied,
+        is_leader=role == _LEADER,
+        members=members,
+        quiet_ns=quiet * _TICK_NS,
+        is_leader_late=quiet >= election > 0,
+    )
 
 
 class ClusterView:
@@ -101,6 +118,19 @@ class ClusterView:
     def is_online(self, peer: str) -> bool:
         """Return whether a server is there."""
         return peer == self.peer or self.fleet.is_online(peer, self.now_ns())
+
+    def assigned(self, name: tuple[str, str, str]) -> Assignment | None:
+        """Return who is to have a stream or consumer, and how it is to be.
+
+        Args:
+            name: As of `describe`.
+
+        Returns:
+            None: it is nobody's, or this server may not know what is newest.
+        """
+        state = self.state
+        is_there = state.leader and state.applied >= state.commit
+        return self.machine.state.find(Asset(*name)) if is_there else None
 
     def describe(
         self, name: tuple[str, str, str], told: tuple[tuple[int, ...], bytes] | None

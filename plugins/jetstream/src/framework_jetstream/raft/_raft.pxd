@@ -13,6 +13,8 @@ cdef bint raft_begin(
 ) noexcept nogil
 cdef bint raft_restore(Raft* raft, uint64_t term, uint16_t kind, const char* chars, uint32_t length) noexcept nogil
 
+cdef void raft_pass(Raft* raft, uint32_t ticks) noexcept nogil
+cdef void raft_expire(Raft* raft) noexcept nogil
 cdef void raft_tick(Raft* raft, uint32_t ticks) noexcept nogil
 cdef bint raft_step(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef uint64_t raft_propose(Raft* raft, uint16_t kind, const char* chars, uint32_t length) noexcept nogil

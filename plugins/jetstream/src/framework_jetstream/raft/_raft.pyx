@@ -144,20 +144,35 @@ cdef void _release(Raft* raft) noexcept nogil:
     log_release(&raft.log, first if first < needed else needed)
 
 
-cdef void raft_tick(Raft* raft, uint32_t ticks) noexcept nogil:
+cdef void raft_pass(Raft* raft, uint32_t ticks) noexcept nogil:
     """Let time pass: as many ticks as the monotonic clock has gone on since the last call, before anything else of a turn."""
     if ticks > TICKS_MAX:
         ticks = TICKS_MAX
+    raft.passed = _later(raft.passed, ticks)
     raft.now += ticks
     raft.elapsed = _later(raft.elapsed, ticks)
     raft.heard_ticks = _later(raft.heard_ticks, ticks)
     raft.quiet_ticks = _later(raft.quiet_ticks, ticks)
     raft.heartbeat_elapsed = _later(raft.heartbeat_elapsed, ticks)
+
+
+cdef void raft_expire(Raft* raft) noexcept nogil:
+    """Do what time says, behind the messages that have come meanwhile: who was not running for a while has to hear first who leads."""
+    cdef uint32_t ticks = raft.passed
+    if not ticks:
+        return
+    raft.passed = 0
     election_tick(raft, ticks)
     if raft.role == LEADER and raft.heartbeat_elapsed >= raft.settings.heartbeat_ticks:
         heartbeat_all(raft)
     fetch_tick(raft, ticks)
     _release(raft)
+
+
+cdef void raft_tick(Raft* raft, uint32_t ticks) noexcept nogil:
+    """Let time pass, and do at once what it says."""
+    raft_pass(raft, ticks)
+    raft_expire(raft)
 
 
 # ---- messages ----------------------------------------------------------------------------------------------------------

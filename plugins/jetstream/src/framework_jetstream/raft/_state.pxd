@@ -227,6 +227,7 @@ cdef struct Raft:
     uint32_t heard_ticks  # since a leader was heard, of whatever term; from the start on, as what was promised before is forgotten
     uint32_t heartbeat_elapsed
     uint32_t quiet_ticks  # since anything was appended
+    uint32_t passed  # ticks of which it was not said yet what they mean
     # Who is what.
     uint8_t role
     bint is_faulty  # something that was durable is lost here: no votes, no candidate

@@ -22,6 +22,10 @@ cdef bint write_wanted(Replicas* replicas, Replica* replica) noexcept nogil
 cdef bint snapshot_keep(
     Replicas* replicas, Replica* replica, uint64_t index, uint64_t term, const RaftMembers* members, const char* state, size_t length
 ) noexcept nogil
+cdef bint snapshot_begin(
+    Replicas* replicas, uint32_t number, const RaftMembers* members, const char* description, uint32_t description_bytes,
+    const char* state, size_t length,
+) noexcept nogil
 cdef const char* snapshot_read(Replicas* replicas, Replica* replica, RaftMembers* members, size_t* length) noexcept nogil
 cdef void forget_up_to(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil
 cdef void replica_drop(Replicas* replicas, Replica* replica) noexcept nogil

@@ -11,7 +11,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from framework_jetstream.log._appending cimport log_append_record, log_cut, log_snapshot, log_vote
+from framework_jetstream.log._appending cimport log_append_record, log_cut, log_group_become, log_snapshot, log_vote
 from framework_jetstream.log._committed cimport log_hold, log_let_go
 from framework_jetstream.log._log cimport LogFile, LogGroup
 from framework_jetstream.log._log_groups cimport log_group
@@ -155,6 +155,24 @@ cdef bint snapshot_keep(
     memcpy(text, &used, 4)
     memcpy(text + 4 + used, state, length)
     done = log_snapshot(replicas.log, replica.number, index, term, text, <uint32_t> (4 + used + length))
+    free(text)
+    return done
+
+
+cdef bint snapshot_begin(
+    Replicas* replicas, uint32_t number, const RaftMembers* members, const char* description, uint32_t description_bytes,
+    const char* state, size_t length,
+) noexcept nogil:
+    """Let a group of one voter be described anew, and keep what it is as what groups of several servers keep; False: no room now."""
+    cdef char* text = <char*> malloc(4 + MEMBERS_BYTES_MAX + length)
+    cdef uint32_t used
+    cdef bint done
+    if text == NULL:
+        return False
+    used = members_write(members, text + 4)
+    memcpy(text, &used, 4)
+    memcpy(text + 4 + used, state, length)
+    done = log_group_become(replicas.log, number, description, description_bytes, text, <uint32_t> (4 + used + length))
     free(text)
     return done
 

@@ -14,7 +14,7 @@ from framework_jetstream.raft._state cimport RaftMembers, RaftSettings
 from framework_jetstream.replication._replica_ids cimport ReplicaIds as ReplicaIdsStruct, ids_drop, ids_find, ids_free, ids_put
 from framework_jetstream.replication._replicas cimport (
     Replica, Replicas as ReplicasStruct, replica_of, replica_open, replica_snapshot, replicas_begin, replicas_free, replicas_new,
-    replicas_step, replicas_tick, replicas_turn, replicated_committer,
+    replicas_expire, replicas_step, replicas_tick, replicas_turn, replicated_committer,
 )
 
 from framework_jetstream.log.record import Entry, Kind
@@ -99,6 +99,7 @@ cdef class Replicas:
     def tick(self, uint32_t ticks=1) -> None:
         """Let ticks pass."""
         replicas_tick(self.replicas, ticks)
+        replicas_expire(self.replicas)
 
     def step(self, uint64_t sender, frame: bytes) -> FrameRefused:
         """Take up a frame; say why it is refused. While `is_blocked` frames have to wait."""

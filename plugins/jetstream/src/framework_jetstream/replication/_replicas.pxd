@@ -5,13 +5,14 @@
     replicas_frame(...)          what is to be sent
     committed                    what is to be applied
 
-In each turn time comes first, then frames, then proposals; the log's rounds are performed by whoever does that (`log/_performing.pxd`).
+In each turn time comes first, then frames, then what time says, then proposals; the log's rounds are performed by whoever does that
+(`log/_performing.pxd`).
 A group begins with `replica_open`; what is in the log of it comes through `committed`, and with `replicas_begin` all groups go on.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from framework_jetstream.log._log cimport Log, LogFile
+from framework_jetstream.log._log cimport Log, LogEntry, LogFile
 from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRead, RaftSettings
 from framework_jetstream.replication._replica_ids cimport ReplicaIds
@@ -64,6 +65,7 @@ cdef struct Replica:
     uint64_t apply_last
     uint64_t given  # counts as applied with the next call
     bint is_applying  # is in the list
+    bint is_held  # what was given last can't be applied yet: it is given again when that is said
     Replica* next_applying
     # A snapshot that comes in pieces.
     char* incoming
@@ -118,16 +120,25 @@ cdef void replicas_free(Replicas* replicas) noexcept nogil
 # Let other servers commit entries of an open group of the log. `members`: what all of them were given at the start; NULL: it is told.
 # NULL: no memory, or there is one of this id.
 cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, const RaftMembers* members) noexcept nogil
+# Let others be added to a group that is this server's alone, with its description and its state from now on. NULL: no room now.
+cdef Replica* replica_share(
+    Replicas* replicas, uint32_t number, uint64_t id, const char* description, uint32_t description_bytes, const char* state,
+    size_t length,
+) noexcept nogil
 cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil
 cdef Replica* replica_of(Replicas* replicas, uint32_t number) noexcept nogil
 # All that was read of the log has come through `committed`.
 cdef void replicas_begin(Replicas* replicas) noexcept nogil
 
 cdef void replicas_tick(Replicas* replicas, uint32_t ticks) noexcept nogil
+cdef void replicas_expire(Replicas* replicas) noexcept nogil
 # Take up a frame, which is copied; FRAME_* if it is refused. While `is_blocked` frames have to wait.
 cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, size_t length) noexcept nogil
 cdef void replicas_turn(Replicas* replicas) noexcept nogil
 # Entries of a group up to `index`, which are applied, are in this state; False: refused now, or not applied.
 cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil
+# What was given last of a group, which is `entry`, can't be applied yet; and now it can, or nobody knows: it is given again.
+cdef void replica_hold(Replica* replica, const LogEntry* entry) noexcept nogil
+cdef void replica_go_on(Replicas* replicas, Replica* replica) noexcept nogil
 # What proposes to groups of one voter, and to replicated ones.
 cdef Committer replicated_committer(Replicas* replicas) noexcept nogil

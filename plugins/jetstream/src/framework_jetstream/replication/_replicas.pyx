@@ -11,11 +11,12 @@ from framework_jetstream.log._log cimport LOG_BUSY, LOG_FAILED, LOG_NOT_LEADER, 
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_durable_round
 from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, RecordHead
+from framework_jetstream.raft._elections cimport stand
 from framework_jetstream.raft._entries cimport log_term_at, room_for
 from framework_jetstream.raft._members cimport members_at
 from framework_jetstream.raft._raft_messages cimport FrameHead, frame_check, next_entry, next_message
 from framework_jetstream.raft._raft cimport (
-    raft_advance, raft_applied, raft_begin, raft_compact, raft_free, raft_new, raft_propose, raft_ready, raft_step, raft_tick,
+    raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_new, raft_propose, raft_pass, raft_ready, raft_step,
 )
 from framework_jetstream.raft._state cimport (
     APPEND, RANGE, REFUSED_NOT_LEADER, RaftEntry, RaftMessage, RaftReady,
@@ -23,8 +24,8 @@ from framework_jetstream.raft._state cimport (
 from framework_jetstream.replication._replica_frames cimport frame_message, frame_range, frames_finish, frames_free
 from framework_jetstream.replication._replica_ids cimport ids_drop, ids_find, ids_free, ids_put
 from framework_jetstream.replication._replica_log cimport (
-    entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_keep, snapshot_read, staged_new, staged_record, wish,
-    write_wanted,
+    entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_begin, snapshot_keep, snapshot_read, staged_new,
+    staged_record, wish, write_wanted,
 )
 
 cdef enum:
@@ -116,6 +117,34 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
     return made
 
 
+cdef Replica* replica_share(
+    Replicas* replicas, uint32_t number, uint64_t id, const char* description, uint32_t description_bytes, const char* state,
+    size_t length,
+) noexcept nogil:
+    """Let a group that is this server's alone be one to which others can be added; NULL: no room now, or no memory.
+
+    Args:
+        description: Of the group from now on.
+        state: What all of its entries have led to; they are all applied.
+    """
+    cdef RaftMembers members
+    cdef Replica* made
+    if ids_find(&replicas.ids, id) != NULL:
+        return NULL
+    memset(&members, 0, sizeof(members))
+    members.count = members.voters = 1
+    members.ids[0] = replicas.server
+    if not snapshot_begin(replicas, number, &members, description, description_bytes, state, length):
+        return NULL
+    made = replica_open(replicas, number, id, NULL)
+    if made == NULL:
+        replicas.log.failed = ENOMEM
+        return NULL
+    made.snapshot_index = 0  # it is what is here
+    stand(made.raft)
+    return made
+
+
 cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil:
     """Forget a group: of Raft here nothing is left."""
     cdef size_t at = _find(replicas, replica.number)
@@ -145,10 +174,17 @@ cdef void replicas_begin(Replicas* replicas) noexcept nogil:
 
 
 cdef void replicas_tick(Replicas* replicas, uint32_t ticks) noexcept nogil:
-    """Let time pass, in each group."""
+    """Let time pass, in each group; what it says is done with `replicas_expire`, behind the frames that are there."""
     cdef size_t at
     for at in range(replicas.count):
-        raft_tick(replicas.replicas[at].raft, ticks)
+        raft_pass(replicas.replicas[at].raft, ticks)
+
+
+cdef void replicas_expire(Replicas* replicas) noexcept nogil:
+    """Do what time says, in each group."""
+    cdef size_t at
+    for at in range(replicas.count):
+        raft_expire(replicas.replicas[at].raft)
 
 
 cdef bint _is_honest(const RaftMessage* message) noexcept nogil:
@@ -343,6 +379,8 @@ cdef bint _next_of(Replicas* replicas, Replica* replica, LogEntry* entry) noexce
     cdef RaftMembers members
     cdef size_t length
     cdef uint64_t index
+    if replica.is_held:
+        return False
     if replica.snapshot_index and replica.snapshot_index != log_group(replicas.log, replica.number).snapshot_index:
         return False  # a later one has taken its place, and is given when it is durable
     if replica.snapshot_index:
@@ -363,6 +401,23 @@ cdef bint _next_of(Replicas* replicas, Replica* replica, LogEntry* entry) noexce
         if entry.kind not in (EMPTY, MEMBERS):
             return True
     return False
+
+
+cdef void replica_hold(Replica* replica, const LogEntry* entry) noexcept nogil:
+    """Give nothing of a group any more, and what was given last once more when it goes on."""
+    replica.is_held = True
+    if entry.kind == SNAPSHOT:
+        replica.given = replica.raft.applied
+        if not replica.snapshot_index:
+            replica.snapshot_index = entry.index
+    else:
+        replica.given = entry.index - 1
+        replica.apply_next = entry.index
+
+
+cdef void replica_go_on(Replicas* replicas, Replica* replica) noexcept nogil:
+    replica.is_held = False
+    _applies(replicas, replica)
 
 
 cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:

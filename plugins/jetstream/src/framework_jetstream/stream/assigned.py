@@ -53,7 +53,7 @@ class AssignedAssets:
             case StopAsset():
                 self._stop(effect)
             case ChangeAsset():
-                self._host.report(f"{_named(effect.asset)} can't be changed by this version")
+                self._change(effect)
 
     def _start(self, effect: StartAsset) -> None:
         asset = effect.asset
@@ -64,6 +64,8 @@ class AssignedAssets:
             elif entry.group != effect.group.name:
                 problem = f"stream {asset.stream} of account {asset.account} is another one here"
                 self._host.report(f"{problem}: group {effect.group.name} is not served")
+            elif entry.stream is not None:
+                entry.stream.tell(Stream.Look())  # it was there already, and may have to move
             return
         if entry is None or entry.stream is None:
             self._host.report(f"consumer {asset.consumer} has no stream {asset.stream} here")
@@ -72,7 +74,7 @@ class AssignedAssets:
         entry.stream.tell(
             Stream.StartConsumer(
                 effect.group.name,
-                _replicas(effect.group),
+                self._replicas(effect.group),
                 config,
                 effect.created_ns,
                 self._reply_to(effect.asked),
@@ -86,7 +88,7 @@ class AssignedAssets:
         except KeyError:
             self._host.report(f"stream {asset.stream} is not served: no account {asset.account}")
             return
-        replicas = _replicas(group)
+        replicas = self._replicas(group)
         entry = StreamEntry(
             number=self._book.next_number(),
             account=asset.account,
@@ -98,6 +100,29 @@ class AssignedAssets:
         )
         reply = self._reply_to(effect.asked)
         self._begin(entry).tell(Stream.Open(account_number, reply))
+
+    def _change(self, effect: ChangeAsset) -> None:
+        """Let a stream or consumer see how it is to be, and who is to have it."""
+        asset = effect.asset
+        entry = self._book.get(asset.account, asset.stream)
+        if entry is None or entry.stream is None:
+            return
+        if asset.consumer:
+            entry.stream.tell(Stream.ChangeConsumer(asset.consumer, effect.reply))
+        else:
+            entry.stream.tell(Stream.Look(effect.reply))
+
+    def _replicas(self, group: Group) -> tuple[int, ...]:
+        """Return the number of a group and of its servers, as the engine wants it.
+
+        Nothing, where it is this server's alone. Only the number, where others add this one: a
+        member is who was there when the group was founded, or was told so by its leader.
+        """
+        is_founder = self._host.peer in group.peers and not group.is_moved
+        if is_founder and len(group.peers) == 1:
+            return ()
+        founders = group.peers if is_founder else ()
+        return (group_number(group.name), *(number_of(it) for it in founders))
 
     def _stop(self, effect: StopAsset) -> None:
         """Have it no more; what may not be deleted stays as it is."""
@@ -125,13 +150,6 @@ class AssignedAssets:
 
             reply.when_done(send)
         return reply
-
-
-def _replicas(group: Group) -> tuple[int, ...]:
-    """Return the number of a group and of its servers; nothing, where it is one server's alone."""
-    if len(group.peers) == 1:
-        return ()
-    return (group_number(group.name), *(number_of(it) for it in group.peers))
 
 
 def _named(asset: Asset) -> str:

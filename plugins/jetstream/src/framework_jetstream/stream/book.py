@@ -31,6 +31,8 @@ class StreamEntry(Struct, kw_only=True):
     """Name of its group, where the meta group has assigned it; empty: it is this server's alone."""
     replicas: tuple[int, ...] = ()
     """Number of the group at all servers, and theirs; empty: there is one replica."""
+    revision: int = 0
+    """Of what the meta group says, from which `config` is."""
     is_leader: bool = True
     """Whether this server answers for it."""
     stream: ActorRef[Any] | None = None

@@ -273,14 +273,19 @@ def check_create(config: StreamConfig, *, is_clustered: bool = False) -> None:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
 
 
-def updated(old: StreamConfig, wanted: StreamConfig) -> StreamConfig:
+def updated(old: StreamConfig, wanted: StreamConfig, *, is_clustered: bool = False) -> StreamConfig:
     """Return the configuration that a stream gets.
+
+    Args:
+        old: That it has.
+        wanted: As it came.
+        is_clustered: Several servers may have it.
 
     Raises:
         ApiFailure: The change is not allowed.
     """
     new = settled(wanted)
-    if new.num_replicas > 1:
+    if new.num_replicas > 1 and not is_clustered:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
     for is_broken, words in _broken(old, new):
         if is_broken:

@@ -78,6 +78,7 @@ from framework_jetstream.sourcing.served import (
 from framework_jetstream.sourcing.sourcing import Sourcing
 from framework_jetstream.stream.account_limits import fill_in_window, limits_for
 from framework_jetstream.stream.rules import limits_of, updated
+from framework_jetstream.stream.shared_stream import SharedStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -163,6 +164,23 @@ class Stream(Component):
         reply: Reply[bytes | None]
         """Set once, by who leads it first."""
 
+    class Look(Struct, frozen=True):
+        """The meta group has said something of it."""
+
+        reply: str = ""
+        """Where to answer when it is so; empty: nobody waits."""
+
+    class ChangeConsumer(Struct, frozen=True):
+        """The meta group has said something of a consumer."""
+
+        name: str
+        reply: str
+
+    class Later(Struct, frozen=True):
+        """Something that was to be done after a while."""
+
+        then: Callable[[], object]
+
     class StopConsumer(Struct, frozen=True):
         """Have it no more."""
 
@@ -223,6 +241,9 @@ class Stream(Component):
     def on_start(self) -> None:
         if self._entry.replicas:
             self._link.listen_to_stream(self._entry.number, self.actor_ref)
+        self._shared = SharedStream(
+            self, entry=self._entry, link=self._link, host=self._host, clock=self._clock
+        )
         self._sourcing = Sourcing(
             self,
             account=self._entry.account,
@@ -251,11 +272,24 @@ class Stream(Component):
                 self._adopt(message)
             case EngineEvent(kind=Event.LEADS | Event.FOLLOWS):
                 self._lead() if message.kind == Event.LEADS else self._follow()
-            case Stream.StartConsumer() | Stream.StopConsumer():
+            case Stream.StartConsumer() | Stream.StopConsumer() | Stream.ChangeConsumer():
                 self._take_assigned(message)
+            case Stream.Look() | Stream.Later() | EngineEvent():
+                self._take_shared(message)
             case _:
                 super().on_receive(message)
         return None
+
+    def _take_shared(self, message: Stream.Look | Stream.Later | EngineEvent) -> None:
+        match message:
+            case Stream.Look(reply):
+                self._shared.look(reply)
+            case Stream.Later(then):
+                then()
+            case EngineEvent(kind=Event.UPDATE, numbers=numbers, data=data):
+                self._shared.follow(numbers[0], data)
+            case _:
+                pass
 
     def _ask(self, verb: Verb, then: Callable[[EngineAnswer], object], **more: Any) -> None:
         self._link.ask(self.actor_ref, verb, self._entry.number, then=then, **more)
@@ -277,11 +311,12 @@ class Stream(Component):
 
         if not self._entry.replicas:
             self._tell("create")
-        self._ask_open(request.account_number, opened)
+        self.ask_open(request.account_number, opened)
 
     def _lead(self) -> None:
         """Answer for it from now on; who has asked for it is answered when it is first led."""
         self._entry.is_leader = True
+        self._shared.look()
         reply, self._asked = self._asked, None
         if reply is not None and self._clock() - self._entry.created_ns <= ASKED_NS:
             self._tell("create")
@@ -291,7 +326,8 @@ class Stream(Component):
         self._entry.is_leader = False
         self._asked = None
 
-    def _ask_open(self, account_number: int, then: Callable[[EngineAnswer], object]) -> None:
+    def ask_open(self, account_number: int, then: Callable[[EngineAnswer], object]) -> None:
+        """Let the engine have it, or let other servers be added to it, as its entry says."""
         config = self._entry.config
         self._ask(
             Verb.OPEN_STREAM,
@@ -316,7 +352,7 @@ class Stream(Component):
             self._sourcing.follow(self._entry.config)
             opened[self._entry.number].set()
 
-        self._ask_open(request.account_number, served)
+        self.ask_open(request.account_number, served)
         for restored in request.consumers:
             saved, number = restored.saved, restored.number
             consumer = self._begin_consumer(
@@ -342,19 +378,13 @@ class Stream(Component):
                 config,
                 replicas=entry.replicas,
                 group=entry.group,
+                revision=entry.revision,
             )
         )
 
     def _adopt(self, request: Stream.Adopt) -> None:
-        config = self._entry.config
         self._tell("create")
-        self._ask(
-            Verb.UPDATE_STREAM,
-            lambda _: self._adopt_consumers(request),
-            limits=limits_of(config),
-            first="\n".join(config.subjects or ()).encode(),
-            third=self._saved(config),
-        )
+        self.describe(Verb.UPDATE_STREAM, lambda _: self._adopt_consumers(request))
 
     def _adopt_consumers(self, request: Stream.Adopt) -> None:
         """Make the consumers of an archive; those that make no sense here are left out."""
@@ -393,15 +423,29 @@ class Stream(Component):
                 error = failure(ErrCode.STORAGE_RESOURCES_EXCEEDED).error
                 request.reply.set(refused("stream_update", error))
             else:
-                self._tell("modify")
-                self._sourcing.follow(config)
-                self._answer_info("stream_update", request.reply)
+                self.changed(request.reply)
 
+        self.describe(Verb.UPDATE_STREAM, changed)
+
+    def changed(self, reply: Reply[bytes | None]) -> None:
+        """Say that it is as its configuration says now."""
+        self._tell("modify")
+        self._sourcing.follow(self._entry.config)
+        self._answer_info("stream_update", reply)
+
+    def describe(
+        self, verb: Verb, then: Callable[[EngineAnswer], object], numbers: tuple[int, ...] = ()
+    ) -> None:
+        """Let the engine have its configuration, by a command that is made as UPDATE_STREAM is."""
+        config = self._entry.config
+        account = self._host.account_number(self._entry.account)
         self._ask(
-            Verb.UPDATE_STREAM,
-            changed,
+            verb,
+            then,
+            numbers=(account, *numbers),
             limits=limits_of(config),
-            first="\n".join(config.subjects or ()).encode(),
+            first=config.name.encode(),
+            second="\n".join(config.subjects or ()).encode(),
             third=self._saved(config),
         )
 
@@ -421,6 +465,10 @@ class Stream(Component):
                 self.stop()
 
         self._ask(Verb.CLOSE_STREAM, end)
+
+    def call_later(self, delay_s: float, then: Callable[[], object]) -> None:
+        """Call something in a turn of this actor, so many seconds later."""
+        self.tell_later(delay_s, Stream.Later(then))
 
     def _tell(self, action: str) -> None:
         """Let who listens know what happens to the stream."""
@@ -750,8 +798,14 @@ class Stream(Component):
         consumer = self._begin_consumer(self._link.next_consumer(), config, self._clock())
         consumer.tell(Consumer.Open(request.reply))
 
-    def _take_assigned(self, message: Stream.StartConsumer | Stream.StopConsumer) -> None:
+    def _take_assigned(
+        self, message: Stream.StartConsumer | Stream.StopConsumer | Stream.ChangeConsumer
+    ) -> None:
         match message:
+            case Stream.ChangeConsumer(name, subject):
+                known = self._consumers.get(name)
+                if known is not None and known.consumer is not None:
+                    known.consumer.tell(Consumer.Look(subject))
             case Stream.StartConsumer():
                 self._start_consumer(message)
             case Stream.StopConsumer(group, reply):
@@ -761,6 +815,8 @@ class Stream(Component):
         """Have a consumer; one that there is already goes on."""
         known = self._consumers.get(request.config.name)
         if known is not None:
+            assert known.consumer is not None
+            known.consumer.tell(Consumer.Look())
             return
         consumer = self._begin_consumer(
             self._link.next_consumer(),
