@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework_leafnode import effect as e
 from framework_leafnode.info import LeafInfo
@@ -17,27 +16,23 @@ from framework_leafnode.settings import LeafSettings, RemoteSettings
 from framework_leafnode.url import parse_hub_url
 from framework_route.modes import MODES
 from msgspec.structs import replace
+from typing_extensions import override
 
 from framework import peering as p
 from framework.peering import Compression, CompressionTerms
-from framework.wire.closed_state import ClosedState
 from framework.wire.info import SubjectPermission
-from tests.fuzz.mutation import mutate
+from tests.fuzz.peer_world import STRANGE, PeerWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from random import Random
 
     from framework.spec import LinkId
+    from framework.wire.closed_state import ClosedState
 
-STEPS = 400
-"""Of one run; a run takes some tens of milliseconds."""
-ROUNDS_MAX = 200
-"""In which all is over at the end."""
 ROOM = 5
 """Leaf nodes that an account may have."""
 _BY_NAME = {mode.name: mode for mode in MODES}
-_STRANGE = (None, True, -1, 1.5, "", "x" * 300, "\n", [], {}, {"allow": 3}, "\ud800")
 _URLS = ("nats-leaf://10.0.0.2:7422", "tls://10.0.0.3:7422", "host", "u:p@host:1")
 _VALUES: dict[str, tuple[Any, ...]] = {
     "server_id": ("NA", "NB", ""),
@@ -72,7 +67,7 @@ _SAID: dict[str, tuple[Any, ...]] = {
 _ERRORS = (b"Loop detected", b"remote leafnode has same cluster name", b"x" * 2_000, b"")
 
 
-class World:
+class World(PeerWorld[Leafs, LeafHandshake]):
     """The hubs and leaf nodes of one server, and what is on its way to it.
 
     Args:
@@ -80,34 +75,17 @@ class World:
     """
 
     def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._links = count(1)
-        self._machines: dict[LinkId, LeafHandshake] = {}
+        super().__init__(rng)
         self._asked: dict[LinkId, type] = {}
         """What machines have asked for, and get once: to be encrypted, or a login checked."""
-        self._inbox: deque[Callable[[], None]] = deque()
-        self._dials: list[int] = []
-        self._waits: list[int] = []
         self._settings = self._new_settings()
         local = LeafInfo(server_id="NA", server_name="a", cluster="here", ip="a:7422")
-        self.leafs = Leafs(
+        self.steered = self.leafs = Leafs(
             local=local, settings=self._settings, tokens=count(1), room=lambda _: ROOM
         )
         self._do(self.leafs.start())
 
-    def run(self) -> None:
-        """Let things happen, then let everybody go, and look that nothing is left."""
-        for _ in range(STEPS):
-            self._rng.choices(self._STEPS, self._WEIGHTS)[0](self)
-            self._check()
-        self._end()
-
     # -- what may happen
-
-    def _deliver(self) -> None:
-        for _ in range(self._rng.randrange(4)):
-            if self._inbox:
-                self._inbox.popleft()()
 
     def _accept(self) -> None:
         link = next(self._links)
@@ -124,11 +102,6 @@ class World:
             url = parse_hub_url("10.0.0.2:7422")
             made = Connection(link, link, "10.0.0.2", 7422, url=url)
             self._do(self.leafs.receive_opened(made, token))
-
-    def _ring(self) -> None:
-        if self._waits:
-            token = self._waits.pop(self._rng.randrange(len(self._waits)))
-            self._do(self.leafs.receive_timer(token))
 
     def _say(self) -> None:
         link = self._any_link()
@@ -190,11 +163,6 @@ class World:
             del self._asked[link]
         return is_asked
 
-    def _hang_up(self) -> None:
-        link = self._any_link()
-        if link is not None:
-            self._close(link, self._rng.choice((ClosedState.CLIENT_CLOSED, ClosedState.READ_ERROR)))
-
     def _reload(self) -> None:
         self._settings = self._new_settings()
         self._do(self.leafs.receive_reload(self._settings, self.leafs.local))
@@ -206,11 +174,18 @@ class World:
         )
         self._do(self.leafs.receive_neighbours(Urls(plain, websocket)))
 
-    _STEPS = (
-        *(_deliver, _accept, _answer_dial, _ring, _say, _shake_hands, _happen, _hang_up),
-        *(_reload, _change_neighbours),
-    )
-    _WEIGHTS = (30, 10, 10, 10, 20, 25, 8, 4, 1, 1)
+    STEPS_OF: ClassVar = {
+        "_deliver": 30,
+        "_accept": 10,
+        "_answer_dial": 10,
+        "_ring": 10,
+        "_say": 20,
+        "_shake_hands": 25,
+        "_happen": 8,
+        "_hang_up": 4,
+        "_reload": 1,
+        "_change_neighbours": 1,
+    }
 
     # -- what peers say
 
@@ -219,11 +194,8 @@ class World:
         for name in self._rng.sample(sorted(values), self._rng.randrange(6)):
             said[name] = self._rng.choice(values[name])
         if self._rng.random() < 0.1:
-            said[self._rng.choice(sorted(values))] = self._rng.choice(_STRANGE)
-        document = json.dumps(said).encode()
-        if self._rng.random() < 0.9:
-            return document
-        return mutate(document, [document, b"[" * 2_000], self._rng)
+            said[self._rng.choice(sorted(values))] = self._rng.choice(STRANGE)
+        return self._mangled(said)
 
     def _new_settings(self) -> LeafSettings:
         accounts = self._rng.sample("ABC", self._rng.randrange(4))
@@ -245,16 +217,7 @@ class World:
 
     # -- what comes of it, as the actors do it
 
-    def _any_link(self) -> LinkId | None:
-        return self._rng.choice(list(self._machines)) if self._machines else None
-
-    def _post(self, action: Callable[[], None]) -> None:
-        self._inbox.append(action)
-
-    def _flush(self) -> None:
-        while self._inbox:
-            self._inbox.popleft()()
-
+    @override
     def _do(self, effects: Iterable[e.LeafsEffect]) -> None:
         for effect in effects:
             match effect:
@@ -266,9 +229,8 @@ class World:
                     self._lead(link)
                 case e.Admit(link):
                     self._tell(link, lambda it: it.receive_admitted(**_ADMITTED))
-                case p.Dismiss(link, reason, text):
-                    if link in self._machines:
-                        self._tell(link, lambda it, r=reason, t=text: it.receive_dismissed(r, t))
+                case p.Dismiss():
+                    self._dismiss(effect)
                 case p.Tell(link):
                     assert link in self.leafs.connections
                 case _:
@@ -287,13 +249,7 @@ class World:
         )
         self._act(link, machine.receive_opened())
 
-    def _tell(self, link: LinkId, tell: Callable[[LeafHandshake], Sequence[e.LeafEffect]]) -> None:
-        def do() -> None:
-            if link in self._machines:
-                self._act(link, tell(self._machines[link]))
-
-        self._post(do)
-
+    @override
     def _act(self, link: LinkId, effects: Sequence[e.LeafEffect]) -> None:
         for effect in effects:
             match effect:
@@ -312,6 +268,7 @@ class World:
                 case _:
                     assert effect is not None
 
+    @override
     def _close(self, link: LinkId, reason: ClosedState) -> None:
         self._asked.pop(link, None)
         if self._machines.pop(link, None) is not None:
@@ -319,6 +276,7 @@ class World:
 
     # -- what must hold
 
+    @override
     def _check(self) -> None:
         leafs = self.leafs
         assert set(leafs.connections) == set(self._machines)
@@ -333,24 +291,14 @@ class World:
         assert len(pending) <= HANDSHAKES_MAX
         assert len(leafs.local.leafnode_urls) <= URLS_MAX
 
-    def _end(self) -> None:
-        """Let everybody go for good; whoever is dialed does not answer."""
+    @override
+    def _dismiss_all(self) -> None:
         self._settings = replace(self._settings, remotes=())
         self._do(self.leafs.receive_reload(self._settings, self.leafs.local))
-        for _ in range(ROUNDS_MAX):
-            self._flush()
-            for link in list(self._machines):
-                self._close(link, ClosedState.CLIENT_CLOSED)
-            dials, self._dials = self._dials, []
-            for token in dials:
-                self._do(self.leafs.receive_dial_failed(token, "connection refused"))
-            waits, self._waits = self._waits, []
-            for token in waits:
-                self._do(self.leafs.receive_timer(token))
-            if not (self._dials or self._waits or self._machines or self._inbox):
-                break
-        assert not self._dials, "somebody is dialed for ever"
-        assert not self._waits
+
+    @override
+    def _check_empty(self) -> None:
+        super()._check_empty()
         assert not self.leafs.connections
 
 

@@ -8,9 +8,8 @@ server that is to be dialed, and hold nothing once everybody has gone.
 from __future__ import annotations
 
 import json
-from collections import deque
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework_route import effect as e
 from framework_route.limits import HANDSHAKES_MAX, PEER_CONNECTIONS_MAX
@@ -20,28 +19,24 @@ from framework_route.modes import MODES
 from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
 from msgspec.structs import replace
+from typing_extensions import override
 
 from framework import peering as p
 from framework.peering import Compression, CompressionTerms, Login
-from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
-from tests.fuzz.mutation import mutate
+from tests.fuzz.peer_world import STRANGE, PeerWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from random import Random
 
     from framework.spec import LinkId
+    from framework.wire.closed_state import ClosedState
 
-STEPS = 400
-"""Of one run; a run takes some tens of milliseconds."""
-ROUNDS_MAX = 200
-"""In which all is over at the end: more than any target is tried."""
 _BY_NAME = {mode.name: mode for mode in MODES}
 _OWN_ID = "NA"
 _ACCOUNTS = ("$SYS", "A", "B")
 _NUMBERS = (-1, 0, 1, 2, 3, 5, 256, 257, 65_536, 10**30)
-_STRANGE = (None, True, -1, 1.5, "", "x" * 300, "\n", [], {}, {"allow": 3}, "\ud800")
 _URLS = ("10.0.0.2:6222", "10.0.0.3:6222", "host:1")
 _VALUES: dict[str, tuple[Any, ...]] = {
     "server_id": (_OWN_ID, "NB", "NC", ""),
@@ -80,7 +75,7 @@ _GOOD = {
 }
 
 
-class World:
+class World(PeerWorld[Mesh, ConnectionMachine]):
     """One server's mesh, the connections that it has, and what is on its way to it.
 
     Args:
@@ -88,34 +83,19 @@ class World:
     """
 
     def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._links = count(1)
-        self._machines: dict[LinkId, ConnectionMachine] = {}
-        self._inbox: deque[Callable[[], None]] = deque()
-        self._dials: list[int] = []
-        self._waits: list[int] = []
+        super().__init__(rng)
         self._asked: list[str] = []
         self._compression = self._new_compression()
         self._login = Login("route", "s3cret")
         self._settings = self._new_settings()
         local = RouteInfo(server_id=_OWN_ID, server_name="a", cluster="c1", pool_shared=True)
         local = replace(local, cluster_dynamic=rng.random() < 0.3)
-        self.mesh = Mesh(local=local, settings=self._settings, accounts=_ACCOUNTS, tokens=count(1))
+        self.steered = self.mesh = Mesh(
+            local=local, settings=self._settings, accounts=_ACCOUNTS, tokens=count(1)
+        )
         self._do(self.mesh.start(self._pins()))
 
-    def run(self) -> None:
-        """Let things happen, then let everybody go, and look that nothing is left."""
-        for _ in range(STEPS):
-            self._rng.choices(self._STEPS, self._WEIGHTS)[0](self)
-            self._check()
-        self._end()
-
     # -- what may happen
-
-    def _deliver(self) -> None:
-        for _ in range(self._rng.randrange(4)):
-            if self._inbox:
-                self._inbox.popleft()()
 
     def _accept(self) -> None:
         self._do(self.mesh.receive_opened(next(self._links), 0, "10.0.0.9", 40_000))
@@ -128,11 +108,6 @@ class World:
             self._do(self.mesh.receive_dial_failed(token, "connection refused"))
         else:
             self._do(self.mesh.receive_opened(next(self._links), token, "10.0.0.2", 6222))
-
-    def _ring(self) -> None:
-        if self._waits:
-            token = self._waits.pop(self._rng.randrange(len(self._waits)))
-            self._do(self.mesh.receive_timer(token))
 
     def _say(self) -> None:
         link = self._any_link()
@@ -202,11 +177,6 @@ class World:
                 is_right = self._rng.random() < 0.5
                 self._act(link, machine.receive_password_checked(is_right=is_right))
 
-    def _hang_up(self) -> None:
-        link = self._any_link()
-        if link is not None:
-            self._close(link, self._rng.choice((ClosedState.CLIENT_CLOSED, ClosedState.READ_ERROR)))
-
     def _reload(self) -> None:
         self._settings, self._compression = self._new_settings(), self._new_compression()
         self._do(self.mesh.receive_reload(self._settings, self.mesh.local, self._pins()))
@@ -218,11 +188,20 @@ class World:
     def _begin_lame_duck(self) -> None:
         self._do(self.mesh.begin_lame_duck())
 
-    _STEPS = (
-        *(_deliver, _accept, _answer_dial, _ring, _say, _shake_hands, _happen, _hang_up),
-        *(_ask, _reload, _renew, _begin_lame_duck),
-    )
-    _WEIGHTS = (30, 10, 10, 10, 20, 20, 8, 4, 8, 2, 1, 0.2)
+    STEPS_OF: ClassVar = {
+        "_deliver": 30,
+        "_accept": 10,
+        "_answer_dial": 10,
+        "_ring": 10,
+        "_say": 20,
+        "_shake_hands": 20,
+        "_happen": 8,
+        "_hang_up": 4,
+        "_ask": 8,
+        "_reload": 2,
+        "_renew": 1,
+        "_begin_lame_duck": 0.2,
+    }
 
     # -- what peers say
 
@@ -233,21 +212,15 @@ class World:
         if self._asked and self._rng.random() < 0.1:
             said["route_acc_add_reqid"] = self._rng.choice(self._asked)
         if self._rng.random() < 0.1:
-            said[self._rng.choice(sorted(_VALUES))] = self._rng.choice(_STRANGE)
+            said[self._rng.choice(sorted(_VALUES))] = self._rng.choice(STRANGE)
         return self._mangled(said)
 
     def _connect(self) -> bytes:
         said: dict[str, Any] = {"name": "NB", "user": "route", "pass": "s3cret", "cluster": "c1"}
         for name in ("name", "user", "pass", "cluster", "lang", "gateway", "headers"):
             if self._rng.random() < 0.1:
-                said[name] = self._rng.choice(_STRANGE)
+                said[name] = self._rng.choice(STRANGE)
         return self._mangled(said)
-
-    def _mangled(self, said: dict[str, Any]) -> bytes:
-        document = json.dumps(said).encode()
-        if self._rng.random() < 0.9:
-            return document
-        return mutate(document, [document, b"[" * 2_000], self._rng)
 
     def _new_settings(self) -> MeshSettings:
         urls = self._rng.sample(_URLS, self._rng.randrange(len(_URLS) + 1))
@@ -267,16 +240,7 @@ class World:
 
     # -- what comes of it, as the actors do it
 
-    def _any_link(self) -> LinkId | None:
-        return self._rng.choice(list(self._machines)) if self._machines else None
-
-    def _post(self, action: Callable[[], None]) -> None:
-        self._inbox.append(action)
-
-    def _flush(self) -> None:
-        while self._inbox:
-            self._inbox.popleft()()
-
+    @override
     def _do(self, effects: Iterable[e.MeshEffect]) -> None:
         for effect in effects:
             match effect:
@@ -290,9 +254,8 @@ class World:
                     self._tell(link, lambda it: it.receive_claim_accepted())
                 case e.Admit(link, pool_slot, local):
                     self._tell(link, lambda it, s=pool_slot, own=local: it.receive_admitted(s, own))
-                case p.Dismiss(link, reason, text):
-                    if link in self._machines:
-                        self._tell(link, lambda it, r=reason, t=text: it.receive_dismissed(r, t))
+                case p.Dismiss():
+                    self._dismiss(effect)
                 case p.Tell(data=data):
                     told = json.loads(data.removeprefix(b"INFO "))
                     self._asked.append(told.get("route_acc_add_reqid", "r"))
@@ -309,15 +272,7 @@ class World:
         )
         self._act(link, machine.receive_opened())
 
-    def _tell(
-        self, link: LinkId, tell: Callable[[ConnectionMachine], Sequence[e.ConnectionEffect]]
-    ) -> None:
-        def do() -> None:
-            if link in self._machines:
-                self._act(link, tell(self._machines[link]))
-
-        self._post(do)
-
+    @override
     def _act(self, link: LinkId, effects: Sequence[e.ConnectionEffect]) -> None:
         for effect in effects:
             match effect:
@@ -343,12 +298,14 @@ class World:
             case _:
                 return self.mesh.renew([link])
 
+    @override
     def _close(self, link: LinkId, reason: ClosedState) -> None:
         if self._machines.pop(link, None) is not None:
             self._do(self.mesh.receive_closed(link, reason))
 
     # -- what must hold
 
+    @override
     def _check(self) -> None:
         mesh, registry, dialer = self.mesh, self.mesh._registry, self.mesh._dialer
         connections = registry.connections
@@ -365,24 +322,15 @@ class World:
             explicit = [target.url for target in connection.targets if target.is_explicit]
             assert len(set(explicit)) == len(explicit), "one URL is dialed twice"
 
-    def _end(self) -> None:
-        """Let everybody go for good; whoever is dialed does not answer."""
+    @override
+    def _dismiss_all(self) -> None:
         self._settings = replace(self._settings, routes=())
         self._do(self.mesh.receive_reload(self._settings, self.mesh.local, ()))
-        for _ in range(ROUNDS_MAX):
-            self._flush()
-            for link in list(self._machines):
-                self._close(link, ClosedState.CLIENT_CLOSED)
-            dials, self._dials = self._dials, []
-            for token in dials:
-                self._do(self.mesh.receive_dial_failed(token, "connection refused"))
-            waits, self._waits = self._waits, []
-            for token in waits:
-                self._do(self.mesh.receive_timer(token))
-            if not (self._dials or self._waits or self._machines or self._inbox):
-                break
+
+    @override
+    def _check_empty(self) -> None:
+        super()._check_empty()
         mesh = self.mesh
-        assert not self._dials, "somebody is dialed for ever"
         assert not (mesh.routes)
         assert not (mesh._registry.connections)
         assert not (mesh._dialer.targets)
