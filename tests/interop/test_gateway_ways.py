@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.testing import OURS
+from framework.testing import OURS, TcpProxy, await_answer
 from tests.interop.gateway_proxies import crossed, proxied
+from tests.interop.gateways import Supercluster
 from tests.interop.mixtures import parameters
 
 if TYPE_CHECKING:
-    from framework.testing import Fleet, TcpProxy
+    from framework.testing import Fleet
 
 REAL = "2.15.2"
 PAIRS = [(OURS, OURS), (OURS, REAL), (REAL, OURS), (REAL, REAL)]
 REQUESTS = 20
+FAR_S = 0.05
 
 
 def let_through(proxy: TcpProxy, count: int) -> None:
@@ -56,3 +59,41 @@ def test_a_request_and_its_answer_take_one_round_trip(fleet: Fleet, kinds: tuple
                 service.send(b"PUB %b 1\r\na\r\n" % inbox)
                 let_through(to_a, before_a + number)
                 assert client.read_until(b"MSG " + inbox)[-1].body == b"a"
+
+
+@pytest.mark.parametrize("kind", [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))])
+def test_a_group_is_served_by_the_cluster_with_the_shortest_round_trip(
+    fleet: Fleet, kind: str
+) -> None:
+    """B is far away, C near: where A has no member, C serves all."""
+    with (
+        TcpProxy(delay_s=FAR_S) as far,
+        Supercluster(
+            fleet, [[kind], [OURS], [OURS]], advertised={"B": far.port}, order=[]
+        ) as three,
+    ):
+        far.target_port = three.ports["B0"]
+        for name in three.kinds:
+            three.start(name)
+        with (
+            three.client("B0", b"group q 1", b"far 2") as there,
+            three.client("C0", b"group q 1", b"near 2") as near,
+            three.client("A0") as client,
+        ):
+            client.await_interest(b"far")
+            client.await_interest(b"near")
+            await_answer(three.servers["A0"], lambda: rtt_ms(three, "B"), (2_000 * FAR_S).__le__)
+            client.send(b"PUB group 1\r\n1\r\n" * REQUESTS + b"PUB near 3\r\nend\r\n")
+            got = near.read_until(b"MSG near")
+            while got[-1].body != b"end":
+                got += near.read_until(b"MSG near")
+
+            assert sum(it.body == b"1" for it in got) == REQUESTS
+            assert [it for it in there.flush() if it.body == b"1"] == []
+
+
+def rtt_ms(clusters: Supercluster, to: str) -> float:
+    """Return the round trip to a cluster as A shows it; 0: it is not known yet, or below 1 ms."""
+    connection = clusters.gatewayz("A0")["outbound_gateways"][to]["connection"]
+    found = re.fullmatch(r"([\d.]+)ms", connection.get("rtt", ""))
+    return float(found[1]) if found else 0.0
