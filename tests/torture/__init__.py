@@ -1,0 +1,1 @@
+"""Clusters of real processes under faults: what was acknowledged, and what is there afterwards."""

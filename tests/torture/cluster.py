@@ -1,0 +1,155 @@
+"""Three servers of one kind with a stream of three replicas."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from framework.testing.fleet import OURS, Fleet, free_port
+from tests.torture.history import Stored
+from tests.torture.publisher import Asker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from framework.testing.server_process import ServerProcess
+
+NAMES = ("n1", "n2", "n3")
+STREAM = "T"
+OURS_CONFIG = """jetstream {{ store_dir: "{store}", replication: true }}
+accounts {{ $SYS {{ users: [ {{ user: sys, password: x }} ] }} }}
+"""
+REAL_CONFIG = """jetstream {{ store_dir: "{store}" }}
+accounts {{ $SYS {{ users: [ {{ user: sys, password: x }} ] }} }}
+"""
+WAIT_S = 60.0
+AGAIN_S = 0.02
+
+
+class NotSoError(AssertionError):
+    """Something did not come about in time."""
+
+
+def rest(seconds: float) -> None:
+    """Let so much time pass: as a part of a fault, or between two questions."""
+    threading.Event().wait(seconds)
+
+
+def until(what: str, is_so: Callable[[], Any], wait_s: float = WAIT_S) -> Any:
+    """Ask until it is so; raises NotSoError when it takes too long."""
+    end = time.perf_counter() + wait_s
+    while not (found := is_so()):
+        if time.perf_counter() > end:
+            raise NotSoError(f"not in {wait_s:.0f} s: {what}")
+        rest(AGAIN_S)
+    return found
+
+
+class TorturedCluster:
+    """Servers that can be killed, paused and started again.
+
+    Args:
+        kind: As `Fleet.start` takes it.
+        folder: Of their files.
+    """
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self._fleet = Fleet(folder)
+        self.servers: dict[str, ServerProcess] = {}
+        plugin = ("-plugin", "framework_jetstream.plugin") if kind == OURS else ()
+        text = OURS_CONFIG if kind == OURS else REAL_CONFIG
+        urls = {name: f"nats://127.0.0.1:{free_port()}" for name in NAMES}
+        for name, url in urls.items():
+            self.servers[name] = self._fleet.start(
+                *("-cluster", url, "-cluster_name", "torture", "-n", name),
+                *("-routes", ",".join(urls.values())),
+                *plugin,
+                kind=kind,
+                config=text.format(store=folder / name),
+                clustered=True,
+            )
+        self.ports = [it.port for it in self.servers.values()]
+        self.asker = Asker(self.ports)
+
+    def create(self) -> None:
+        """Make the stream, when somebody can."""
+        config = {"name": STREAM, "subjects": ["t.>"], "num_replicas": 3, "storage": "file"}
+        config |= {"duplicate_window": 120_000_000_000}
+        wanted = json.dumps(config).encode()
+
+        def made() -> bool:
+            return "config" in self.asker.ask(f"$JS.API.STREAM.CREATE.{STREAM}", wanted)
+
+        until("the stream is made", made)
+        until("all replicas are current", self.is_current)
+
+    def info(self) -> dict[str, Any]:
+        """Return what who leads the stream says of it; nothing: nobody says anything."""
+        return self.asker.ask(f"$JS.API.STREAM.INFO.{STREAM}")
+
+    def leader(self) -> str:
+        """Return who leads the stream."""
+        return str(until("somebody leads", lambda: self._leader_of(self.info())))
+
+    @staticmethod
+    def _leader_of(info: dict[str, Any]) -> str:
+        return str((info.get("cluster") or {}).get("leader") or "")
+
+    def is_current(self) -> bool:
+        """Whether all replicas have all that the leader has."""
+        replicas = (self.info().get("cluster") or {}).get("replicas") or ()
+        good = [it for it in replicas if it.get("current") and not it.get("offline")]
+        return len(good) == len(NAMES) - 1
+
+    def restart(self, name: str) -> None:
+        """Start a server again that was killed, on the same ports."""
+        self.servers[name] = self._fleet.restart(self.servers[name])
+
+    def messages(self) -> list[Stored]:
+        """Return what who leads the stream has."""
+        state = until("the state is known", lambda: self.info().get("state"))
+        found = []
+        for seq in range(state["first_seq"], state["last_seq"] + 1):
+            wanted = json.dumps({"seq": seq}).encode()
+
+            def get(wanted: bytes = wanted) -> dict[str, Any]:
+                said = self.asker.ask(f"$JS.API.STREAM.MSG.GET.{STREAM}", wanted)
+                code = (said.get("error") or {}).get("code")
+                return said if said and code != 503 else {}
+
+            said = until(f"message {seq} is told", get)
+            if "message" in said:
+                message = said["message"]
+                headers = base64.b64decode(message.get("hdrs", "")).decode()
+                name = headers.partition("Nats-Msg-Id: ")[2].partition("\r\n")[0]
+                found.append(Stored(seq, name, base64.b64decode(message.get("data", ""))))
+        return found
+
+    def replicas(self) -> list[list[Stored]]:
+        """Return what each server has, when it leads the stream."""
+        found: dict[str, list[Stored]] = {}
+
+        def all_have_led() -> bool:
+            leader = self.leader()
+            if leader not in found:
+                found[leader] = self.messages()
+                if self.leader() != leader:
+                    del found[leader]  # it was read from two of them
+            rest = [it for it in NAMES if it not in found]
+            if rest:
+                wanted = json.dumps({"placement": {"preferred": rest[0]}}).encode()
+                self.asker.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{STREAM}", wanted)
+            return not rest
+
+        until("each server has led the stream", all_have_led, 2 * WAIT_S)
+        return [found[it] for it in NAMES]
+
+    def stop(self) -> None:
+        """End all servers."""
+        self.asker.close()
+        for server in self.servers.values():
+            server.kill()
