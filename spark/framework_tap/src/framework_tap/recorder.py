@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.25
 STOP_WAIT_S: Final = 1.0
-REST: Final = 9
+REST: Final = 19
 """Where processors are short a recorder rests so many times as long as a frame took: others have
-nine tenths of one. What comes meanwhile waits, or is dropped and counted."""
+nineteen twentieths of one. What comes meanwhile waits, or is dropped and counted."""
 REST_S_MAX: Final = 0.25
 _SECOND_NS: Final = 1_000_000_000
 

@@ -73,7 +73,7 @@ def _map(headers: bytes | None) -> list[tuple[str, list[str]]] | None:
 _COLUMNS: dict[str, Callable[[Rows, pa.DataType], pa.Array]] = {
     "subject": lambda rows, kind: rows.subject.cast(kind),
     "sequence": lambda rows, _: rows.sequence,
-    "timestamp": lambda rows, kind: pc.divide(rows.timestamp_ns, NANOSECONDS).cast(kind),
+    "timestamp": lambda rows, kind: pc.divide(rows.timestamp_ns, NANOSECONDS).view(kind),
     "timestamp_ns": lambda rows, _: rows.timestamp_ns,
     "data": lambda rows, _: rows.data,
     "size": lambda rows, _: pc.binary_length(rows.data) if rows.size is None else rows.size,

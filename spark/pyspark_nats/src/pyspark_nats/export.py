@@ -212,7 +212,7 @@ def rows_of(batch: pa.RecordBatch) -> Rows:
     return Rows(
         columns.get("subject", nothing),
         columns["sequence"],
-        columns["timestamp"].cast(pa.int64()) if no_time is None else no_time,
+        columns["timestamp"].view(pa.int64()) if no_time is None else no_time,
         columns.get("data", nothing),
         columns.get("headers"),
         columns.get("size"),
