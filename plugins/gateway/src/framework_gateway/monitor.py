@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from framework.peering import join_host_port
 from framework.spec import LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
-from framework_gateway.peer import INTEREST_ONLY
+from framework_gateway.peer import INTEREST_ONLY, OPTIMISTIC
 from framework_gateway.status import describe_status
 
 if TYPE_CHECKING:
@@ -144,8 +144,14 @@ class _Shown:
         }
 
     async def _outbound_accounts(self, connection: Connection) -> dict[str, object]:
-        """Return the accounts whose interest was told, with that interest if it is asked for."""
-        names = self._asked(connection.accounts)
+        """Return the accounts whose interest was told, with that interest if it is asked for.
+
+        Of who tells what it does not want, also those in which all is sent.
+        """
+        modes = connection.accounts
+        if connection.mode == OPTIMISTIC:
+            modes = {**dict.fromkeys(self._server.accounts.names(), OPTIMISTIC), **modes}
+        names = self._asked(modes)
         if not names:
             return {}
         rows = await self._server.subscriptions(connection.link) if connection.info else ()
@@ -155,7 +161,7 @@ class _Shown:
         for name in names:
             number = _number(self._server, name)
             documents.append({
-                **_account(name, connection.accounts[name]),
+                **_account(name, modes[name]),
                 **({"num_subs": counts[number]} if counts[number] else {}),
                 **({"num_queue_subs": queues[number]} if queues[number] else {}),
                 **self._listed(connection, number, counts[number]),
