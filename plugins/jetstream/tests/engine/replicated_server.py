@@ -118,7 +118,7 @@ class ReplicatedServer:
     Args:
         server_id: Its number.
         settings: Of its groups.
-        seeded: A seed, and a mistake that it makes: "not synced", or none.
+        seeded: A seed, and a mistake that it makes: "not synced", "not followed", or none.
         grows: Whether stream and consumer are the first server's alone at first.
     """
 
@@ -436,6 +436,8 @@ class ReplicatedServer:
     def _follow(self, index: int, description: bytes) -> None:
         """Say what a description means; now, or after whatever comes meanwhile."""
         self.config = saved_from_text(description).config
+        if self.mistake == "not followed":
+            self.config = STREAM_CONFIG
         self.describe(Verb.FOLLOW_UPDATE, self.config, (1, index))
 
     def _control(self, event: int, numbers: tuple[int, ...], data: bytes) -> None:

@@ -63,11 +63,12 @@ def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) 
     assert {*FAULTS, "stored", "settled", "led", "updated"} <= set(seen)
 
 
-def test_a_log_that_does_not_sync_is_found() -> None:
+@pytest.mark.parametrize("mistake", ["not synced", "not followed"])
+def test_a_mistake_is_found(mistake: str) -> None:
     found = 0
     for seed in range(20):
         try:
-            ReplicatedCluster(seed, "not synced").run()
+            ReplicatedCluster(seed, mistake, grows=mistake == "not followed").run()
         except BrokenError:
             found += 1
 
