@@ -69,10 +69,8 @@ def test_the_folder_may_stand_at_the_top_but_not_twice(read):
 @pytest.mark.parametrize(
     ("inside", "problem"),
     [
-        ("key: x", "encryption at rest is not there yet"),
-        ("ek: x", "encryption at rest is not there yet"),
-        ("prev_key: x", "encryption at rest is not there yet"),
-        ("cipher: aes", "encryption at rest is not there yet"),
+        ("prev_key: x", "there is no `key` beside it"),
+        ("key: x, cipher: rot13", "it is `chachapoly` or `aes`"),
         ("tpm { keys_file: x }", "a TPM is not there yet"),
         ("extension_hint: maybe", "it is `will_extend` or `no_extend`"),
         ("domain: 'a.b'", "a domain has no blanks, dots"),

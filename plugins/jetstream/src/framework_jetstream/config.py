@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from framework.topology import ConfigSection, Kind, Node, Option, Reload
+from framework_jetstream.encryption.ciphers import CIPHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,6 +60,11 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     """That a storage kind may take for one segment."""
     replication: bool = False
     """Whether servers of a cluster share streams; experimental."""
+    key: str = ""
+    """What files are encrypted with; empty: they are not."""
+    prev_key: str = ""
+    cipher: str = ""
+    """Empty: ChaCha20-Poly1305."""
 
 
 def jetstream_section() -> ConfigSection:
@@ -119,6 +124,9 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         block_cache_bytes=value["block_cache_size"],
         storage_timeout_s=value["storage_timeout"],
         replication=value["replication"],
+        key=value["key"],
+        prev_key=value["prev_key"],
+        cipher=value["cipher"].lower(),
     )
 
 
@@ -140,6 +148,8 @@ def _limits_from_values(value: Mapping[str, Any]) -> ServerLimits:
 def _settle_all(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Let the folder stand at the top level as well."""
     block, folder = values["jetstream"], values["store_dir"]
+    if block and block["prev_key"] and not block["key"]:
+        yield "jetstream.prev_key", "there is no `key` beside it: what is written needs one"
     if block and folder:
         if block["store_dir"]:
             yield "store_dir", "stands in the block `jetstream` too; remove one of them"
@@ -150,6 +160,12 @@ def _check_domain(domain: object) -> str | None:
     if any(char in " \t\r\n.*>" for char in str(domain)):
         return "a domain has no blanks, dots and wildcards"
     return None
+
+
+def _check_cipher(cipher: object) -> str | None:
+    if str(cipher).lower() in {"", *CIPHERS}:
+        return None
+    return "it is `chachapoly` or `aes`"
 
 
 def _check_hint(hint: object) -> str | None:
@@ -196,18 +212,6 @@ _LIMITS = Option(
 )  # fmt: skip
 
 
-def _absent(name: str, *aliases: str, what: str, secret: bool = False) -> Option:
-    return Option(
-        name=name,
-        kind=Kind.STRING,
-        default="",
-        aliases=aliases,
-        secret=secret,
-        help=f"Not there yet: {what}",
-        refusal=f"{what} is not there yet",
-    )
-
-
 _OPTIONS = (
     Option(name="enabled", kind=Kind.BOOL, default=False, aliases=("enable",),
            flags=("js", "jetstream"), help="Have streams; a block does unless it says otherwise"),
@@ -235,10 +239,15 @@ _OPTIONS = (
            help="Experimental: whether servers of a cluster form a meta group and share streams;"
                 " all of them say so, or none"),
     _LIMITS,
-    _absent("key", "ek", "encryption_key", what="encryption at rest", secret=True),
-    _absent("prev_key", "prev_ek", "prev_encryption_key", what="encryption at rest", secret=True),
-    _absent("cipher", what="encryption at rest"),
-    replace(_absent("tpm", what="a TPM"), kind=Kind.FREE, default=None),
+    Option(name="key", kind=Kind.STRING, default="", aliases=("ek", "encryption_key"), secret=True,
+           help="What streams in files are encrypted with; `$NAME` takes it from the environment"),
+    Option(name="prev_key", kind=Kind.STRING, default="", secret=True,
+           aliases=("prev_ek", "prev_encryption_key"),
+           help="The `key` before: what was written with it is read, and written again with `key`"),
+    Option(name="cipher", kind=Kind.STRING, default="", check=_check_cipher,
+           help="Of what is written: `chachapoly`, the default, or `aes`"),
+    Option(name="tpm", kind=Kind.FREE, default=None, help="Not there yet: a TPM",
+           refusal="a TPM is not there yet"),
     Option(name="unique_tag", kind=Kind.STRING, default="", inert=_NO_REPLICAS,
            help="Beginning of tags that replicas of a stream must not share"),
     Option(name="extension_hint", kind=Kind.STRING, default="", check=_check_hint,

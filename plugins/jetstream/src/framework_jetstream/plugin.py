@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from functools import partial
 from pathlib import Path
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
         ServiceRequest,
     )
     from framework.topology import ConfigDiff, ConfigSection
+    from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.parts import Parts
 
 API: Final = "$JS.API."
 _IMPORTS: Final = ("framework_jetstream.parts", "framework_jetstream.recovery")
 _LOG_FOLDER: Final = "log"
+_SALT_BYTES: Final = 16
 _PORT_BYTES_MAX: Final = 64 * 1024 * 1024
 _parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
 
@@ -163,9 +166,23 @@ async def _all_of(replies: Iterable[Reply[None]]) -> None:
         await reply
 
 
+def _keys(server: ServerContext, config: JetStreamConfig) -> Keys | None:
+    """Return what files are encrypted with, and say it."""
+    if not config.key:
+        return None
+    from framework_jetstream.encryption.ciphers import CIPHER_NAMES  # noqa: PLC0415 - who encrypts
+    from framework_jetstream.encryption.keys import keys_of  # noqa: PLC0415 - the same
+
+    keys = keys_of(config.key, config.prev_key, config.cipher, secrets.token_bytes(_SALT_BYTES))
+    assert keys is not None, "there is a key"
+    server.log.info("Streams are encrypted with {cipher}", cipher=CIPHER_NAMES[keys.cipher])
+    return keys
+
+
 def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
     """Open the log of a server, and say how."""
     from framework_jetstream.log.folder import LogFolder  # noqa: PLC0415 - for who has streams
+    from framework_jetstream.store.encrypted import check_segments  # noqa: PLC0415 - the same
 
     config = parts.host.config
     if config.sync_interval_s:
@@ -173,7 +190,15 @@ def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
             "Streams are synced every {seconds} s: a power cut may lose what was acknowledged",
             seconds=config.sync_interval_s,
         )
-    return LogFolder(Path(config.store_dir, _LOG_FOLDER), config.sync_interval_s)
+    path, keys = Path(config.store_dir, _LOG_FOLDER), _keys(server, config)
+    _, others = check_segments(path, keys)
+    folder = LogFolder(path, config.sync_interval_s, keys)
+    if others or folder.log.has_other_keys:
+        server.log.info(
+            "What is in {folder} is not all encrypted with `key`: it is written again now",
+            folder=str(path),
+        )
+    return folder
 
 
 @hookimpl

@@ -17,6 +17,7 @@ from framework_jetstream.api.saved import (
     saved_from_text,
     words_of_loss,
 )
+from framework_jetstream.encryption.errors import LockedFileError
 from framework_jetstream.engine.verbs import CONTROL_GROUP
 from framework_jetstream.log.folder import StoreError
 from framework_jetstream.log.offline import words_of
@@ -93,7 +94,7 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
                     segments.read,
                     known.replicas,
                 )
-            except StorageProblemError as problem:
+            except (StorageProblemError, LockedFileError) as problem:
                 engine.abandon_stream(group)
                 del saved[group]
                 offline[_identity(known)] = Offline(known.account, known.config, str(problem))

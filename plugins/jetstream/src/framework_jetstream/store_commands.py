@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from framework_jetstream.api.saved import SavedStream, saved_from_text
+from framework_jetstream.encryption.errors import CipherError, LockedFileError
+from framework_jetstream.encryption.keys import keys_to_read
 from framework_jetstream.log.offline import read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
 from framework_jetstream.storage.folder import kept_in
+from framework_jetstream.store._pages import bad_pages
+from framework_jetstream.store.encrypted import check_segments
 from framework_jetstream.store.folder import SegmentFolder, name_of
 from framework_jetstream.store.named import segments_of
 from framework_jetstream.store.offline import read_segments, words_of_damage
@@ -21,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from framework.spec import CommandGroup
+    from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log import Log
     from framework_jetstream.log.record import GroupState
 
+_KEYS_MAX: Final = 2
 LOG_FOLDER: Final = "folder of a log, with files named 0000000001.log and so on, and `segments`"
 
 
@@ -31,14 +38,40 @@ def add_store_commands(cli: CommandGroup) -> None:
     """Add the commands to the plugin's group."""
     parser = cli.add_command("verify", _verify, help="read every byte of a store, and name damage")
     parser.add_argument("folder", metavar="DIR", help=LOG_FOLDER)
+    parser.add_argument("--key-from", **_KEY_FROM)
     parser = cli.add_command("dump", _dump, help="write what a store has as lines of JSON")
     parser.add_argument("folder", metavar="DIR", help=LOG_FOLDER)
+    parser.add_argument("--key-from", **_KEY_FROM)
 
 
-def _read(folder: str) -> Log | None:
+_KEY_FROM: Final[dict[str, Any]] = {
+    "metavar": "VARIABLE",
+    "action": "append",
+    "default": [],
+    "help": "environment variable with the `key` of what is encrypted; again for `prev_key`",
+}
+
+
+def _keys(arguments: argparse.Namespace) -> Keys | None:
+    """Return the keys that the environment has; None, and why is said: not all of them."""
+    missing = [it for it in arguments.key_from if not os.environ.get(it)]
+    if missing or len(arguments.key_from) > _KEYS_MAX:
+        what = f"there is no {missing[0]} in the environment" if missing else "too many keys"
+        sys.stderr.write(f"framework: --key-from: {what}\n")
+        return None
     try:
-        return read_log(folder)
-    except (OSError, NewerVersionError) as error:
+        return keys_to_read(*(os.environ[it] for it in arguments.key_from))
+    except CipherError as error:
+        sys.stderr.write(f"framework: {error}\n")
+        return None
+
+
+def _read(folder: str, keys: Keys) -> Log | None:
+    try:
+        if keys.count:
+            check_segments(folder, keys)
+        return read_log(folder, keys)
+    except (OSError, NewerVersionError, LockedFileError) as error:
         sys.stderr.write(f"framework: {folder}: {error}\n")
         return None
 
@@ -65,7 +98,8 @@ def _may_have_segments(state: GroupState) -> bool:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    log = _read(arguments.folder)
+    keys = _keys(arguments)
+    log = _read(arguments.folder, keys) if keys is not None else None
     if log is None:
         return 2
     entries = sum(1 for _ in log.committed())
@@ -74,9 +108,11 @@ def _verify(arguments: argparse.Namespace) -> int:
     if log.torn_bytes:
         sys.stdout.write(f"torn: {log.torn_bytes} bytes at the end, never acknowledged\n")
     is_damaged = bool(log.damage)
+    if log.locked_count:
+        return _verify_locked(arguments.folder, log, entries)
     missing = _named(log)
     segments = messages = 0
-    for name, segment in read_segments(arguments.folder):
+    for name, segment in read_segments(arguments.folder, keys):
         if missing.pop(name, None) is None:
             sys.stdout.write(f"left over: {name}, which the log does not name\n")
             continue
@@ -88,6 +124,26 @@ def _verify(arguments: argparse.Namespace) -> int:
     is_damaged |= _tell_missing(arguments.folder, missing)
     verdict = "damaged" if is_damaged else "whole"
     stored = f", {messages} messages in {segments} segments" if segments else ""
+    sys.stdout.write(f"{verdict}: {entries} entries in {len(log.groups())} groups{stored}\n")
+    return 1 if is_damaged else 0
+
+
+def _verify_locked(folder: str, log: Log, entries: int) -> int:
+    """Look at the sums of what is encrypted, for which nobody has the key."""
+    segments = SegmentFolder(folder)
+    is_damaged = bool(log.damage)
+    files = segments.files()
+    for group, file in files:
+        for at in bad_pages(segments.read(group, file)):
+            is_damaged = True
+            where = f"file {name_of(group, file)}, byte {at}"
+            sys.stdout.write(f"damaged: {where}: a page of what is encrypted\n")
+    sys.stdout.write(
+        f"encrypted: {log.locked_count} files of the log were read without a key (--key-from):"
+        " sums are over what is encrypted, and which messages there are is not known\n"
+    )
+    verdict = "damaged" if is_damaged else "whole"
+    stored = f", {len(files)} segments" if files else ""
     sys.stdout.write(f"{verdict}: {entries} entries in {len(log.groups())} groups{stored}\n")
     return 1 if is_damaged else 0
 
@@ -112,8 +168,12 @@ def _tell_missing(folder: str, missing: Mapping[str, int]) -> bool:
 
 
 def _dump(arguments: argparse.Namespace) -> int:
-    log = _read(arguments.folder)
-    if log is None:
+    keys = _keys(arguments)
+    log = _read(arguments.folder, keys) if keys is not None else None
+    if log is None or keys is None:
+        return 2
+    if log.locked_count:
+        sys.stderr.write(f"framework: {arguments.folder}: is encrypted: --key-from is needed\n")
         return 2
     for entry in log.committed():
         row = {
@@ -127,13 +187,13 @@ def _dump(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{json.dumps(row)}\n")
     for damage in log.damage:
         sys.stderr.write(f"damaged: {words_of(damage)}\n")
-    return 1 if _dump_segments(arguments.folder, _named(log)) or log.damage else 0
+    return 1 if _dump_segments(arguments.folder, keys, _named(log)) or log.damage else 0
 
 
-def _dump_segments(folder: str, named: Collection[str]) -> bool:
+def _dump_segments(folder: str, keys: Keys, named: Collection[str]) -> bool:
     """Write the messages of segments that the log names; return whether one is damaged."""
     is_damaged = False
-    for name, segment in read_segments(folder):
+    for name, segment in read_segments(folder, keys):
         if name not in named:
             continue
         for seq, subject, header, payload, time_ns in segment.messages:

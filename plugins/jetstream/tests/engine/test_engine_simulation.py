@@ -43,6 +43,7 @@ from framework.testing.simulation import SimulatedDisk
 
 if TYPE_CHECKING:
     from framework_jetstream.api.saved import Damaged
+    from framework_jetstream.encryption._cipher import Keys
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -152,7 +153,7 @@ class Simulation:
     def start(self) -> None:
         self.engine = None  # it says to its port that it ends
         self.port = self.port_class()
-        self.log = Log(file_bytes=FILE_BYTES, round_bytes_max=1 << 13, salt=99)
+        self.log = Log(file_bytes=FILE_BYTES, round_bytes_max=1 << 13, salt=99, keys=self.keys())
         for name in self.disk.names():
             if name.endswith(".log"):
                 data = self.disk.read(name)
@@ -182,6 +183,10 @@ class Simulation:
         self.first_delivered = 0
         self.asked_acks.clear()
         self.open()
+
+    def keys(self) -> Keys | None:
+        """Return what a start encrypts with."""
+        return None
 
     def open(self) -> None:
         saved = SavedStream("A", 1, self.config)

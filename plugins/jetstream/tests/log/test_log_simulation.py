@@ -13,12 +13,16 @@ import errno
 import random
 import struct
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 from framework_jetstream.log import DamageReason, Effect, Kind, Log, Refused
 from framework_jetstream.log._crc32c import checksum
 
 from framework.testing.simulation import SimulatedDisk
+
+if TYPE_CHECKING:
+    from framework_jetstream.encryption._cipher import Keys
 
 SEEDS = 600
 FILE_BYTES = 1 << 16
@@ -124,8 +128,16 @@ class Simulation:
 
     def new_log(self) -> Log:
         return Log(
-            file_bytes=FILE_BYTES, round_bytes_max=1 << 14, salt=12345, syncs_always=self.always
+            file_bytes=FILE_BYTES,
+            round_bytes_max=1 << 14,
+            salt=12345,
+            syncs_always=self.always,
+            keys=self.keys(),
         )
+
+    def keys(self) -> Keys | None:
+        """Return what a start encrypts with."""
+        return None
 
     # -- the disk
 

@@ -202,7 +202,7 @@ def test_what_a_newer_version_wrote_is_left_alone(tmp_path: Path) -> None:
     [file] = (it for it in sorted(tmp_path.glob("*.log"))[:1])
     data = bytearray(file.read_bytes())
     for at in (0, 4096):
-        struct.pack_into("<I", data, at + 12, 2)
+        struct.pack_into("<I", data, at + 12, 3)
         struct.pack_into("<I", data, at + 8, checksum(data[at + 12 : at + 56]))
     file.write_bytes(data)
     before = {it: it.read_bytes() for it in tmp_path.iterdir()}

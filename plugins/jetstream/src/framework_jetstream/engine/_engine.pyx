@@ -46,8 +46,8 @@ from framework_jetstream.engine._segment_jobs cimport SegmentJobs
 from framework_jetstream.engine._segments cimport segments_free, segments_restore
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
-    BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, TAG_SOURCE, Command,
-    ConsumerSlot, Engine as State, Group, Slot, command_free, consumer_of, input_of, ready_add, slot_of,
+    BATCHES_MAX, REKEYING_DUE, REKEYING_OVER, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT,
+    TAG_PUBLISH, TAG_SOURCE, Command, ConsumerSlot, Engine as State, Group, Slot, command_free, consumer_of, input_of, ready_add, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._trimming cimport trim_turn
@@ -525,6 +525,7 @@ cdef class Engine:
         self.log_thread = thread
         self.log_fd = log_fd
         self.state.log = log.log
+        self.state.rekeying = REKEYING_DUE if log.log.has_other_keys else REKEYING_OVER
         log.log.gives_damaged = True
         self.state.committer = solo_committer(log.log)
         if thread is not None:
@@ -574,6 +575,11 @@ cdef class Engine:
         self.state.jobs_fd = jobs.fd
         self.state.segment_bytes = segment_bytes
         self.state.small_bytes = small_bytes
+
+    @property
+    def is_rekeying(self) -> bool:
+        """Whether files are still being given up that were not written with the key of now."""
+        return self.state.rekeying != REKEYING_OVER
 
     @property
     def segment_error(self) -> int:

@@ -389,7 +389,7 @@ cdef bint _fetch(void* owner, Block* block) noexcept nogil:
     job.held.used = block.used
     job.error = ENOMEM
     if _take_places(slot, &job):
-        bodies_begin(&reader, &engine.files, engine.log.salt)
+        bodies_begin(&reader, &engine.files, engine.log.salt, &engine.log.keys)
         read_perform(&job, &reader)
         bodies_end(&reader)
     if job.lost.used and not job.error:

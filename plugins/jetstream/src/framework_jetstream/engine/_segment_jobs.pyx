@@ -5,6 +5,8 @@ a message comes first: also between the pieces of a file that is written.
 
 A segment that a storage kind keeps has a file in its place that says so (`storage/folder.py`). Who comes to one is told to come again, and
 those who talk to kinds are told that it is wanted: nothing here waits for them.
+
+Size: the two ways of performing a job side by side, so that they agree, also in how files are encrypted.
 """
 
 import os
@@ -13,15 +15,17 @@ cimport cython
 from libc.errno cimport EINTR, EIO, ENOENT, ENOMEM, EREMOTE, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport free
-from libc.string cimport memcpy
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY
 
+from framework_jetstream.encryption._cipher cimport KeyRing
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._reading cimport read_perform
 from framework_jetstream.store._bodies cimport LOST, bodies_begin, bodies_end, bodies_forget
+from framework_jetstream.store._pages cimport PAGE_BYTES, PAGE_MORE, PAGES_AT, Pages, pages_new, pages_write
 from framework_jetstream.store._segment cimport SegmentWriter, segment_drop
-from framework_jetstream.stream._saving cimport save_next
+from framework_jetstream.stream._saving cimport Save, save_next
 
 from framework_jetstream.log.record import Effect
 
@@ -66,6 +70,8 @@ cdef extern from "unistd.h" nogil:
 cdef enum:
     NAME_BYTES = 48
     PIECE_BYTES = 1 << 20
+    PIECE_PAGES = 255
+    # So many encrypted are one piece.
     SYNC_BYTES = 1 << 23
     # Are synced at once, so that syncs of the log never wait for much more.
     READS_MAX = 64
@@ -153,6 +159,17 @@ cdef void _close_bytes(void* jobs, int64_t handle) noexcept nogil:
     pass
 
 
+cdef bytes _stored(const KeyRing* keys, const Save* save, const SegmentWriter* writer):
+    """Return what is to stand in the file that was written last."""
+    cdef Pages pages
+    if not keys.cipher:
+        return writer.out.chars[:writer.out.used]
+    pages_new(keys, save.group, save.next_file - 1, writer.out.used, &pages)
+    data = bytearray(pages.stored)
+    pages_write(&pages, writer.out.chars, 0, (pages.length + PAGE_BYTES - 1) // PAGE_BYTES, data)
+    return bytes(data)
+
+
 cdef class SegmentJobs:
     """Jobs of an engine, taken one by one: what a simulation drives between turns.
 
@@ -190,7 +207,7 @@ cdef class SegmentJobs:
         """Perform jobs of an engine that has a log; once."""
         self.state = state
         self.files(&state.files)
-        bodies_begin(&self.reader, &state.files, state.log.salt)
+        bodies_begin(&self.reader, &state.files, state.log.salt, &state.log.keys)
         self.has_begun = True
 
     cdef bint read_one(self) noexcept nogil:
@@ -251,7 +268,7 @@ cdef class SegmentJobs:
             return effects
         while save_next(&job.save, &writer, &self.reader):
             _name(name, job.save.group, job.save.next_file - 1)
-            data, file = writer.out.chars[:writer.out.used], (<char*> name).decode()
+            data, file = _stored(&self.state.log.keys, &job.save, &writer), (<char*> name).decode()
             effects += [(Effect.ALLOCATE, file, len(data)), (Effect.WRITE, file, 0, data), (Effect.SYNC, file)]
             segment_drop(&writer)
             free(writer.out.chars)
@@ -265,6 +282,32 @@ cdef class SegmentJobs:
 
 
 # ---- in a folder -----------------------------------------------------------------------------------------------------------
+
+
+cdef struct Piece:
+    # Of a file that is being written.
+    Pages pages
+    # With a cipher: what is written is encrypted piece by piece.
+    const char* plain
+    char* chars
+    # A piece, encrypted.
+    uint64_t begin
+    uint64_t end
+    # Of it, in the file.
+
+
+cdef const char* _piece_at(Piece* piece, uint64_t at) noexcept nogil:
+    """Return what stands at a place of the file, up to `end`."""
+    cdef uint64_t page, count
+    if not piece.pages.key.cipher:
+        piece.end = min(at + PIECE_BYTES, piece.pages.stored)
+        return piece.plain + at
+    if at == piece.end:
+        page = (at - PAGES_AT) // (PAGE_BYTES + PAGE_MORE) if at else 0
+        count = min((piece.pages.length + PAGE_BYTES - 1) // PAGE_BYTES - page, <uint64_t> PIECE_PAGES)
+        piece.begin = at
+        piece.end = at + pages_write(&piece.pages, piece.plain, page, count, piece.chars)
+    return piece.chars + (at - piece.begin)
 
 
 cdef int64_t _open_file(void* place, uint64_t group, uint64_t file) noexcept nogil:
@@ -358,14 +401,37 @@ cdef class SegmentThread(SegmentJobs):
         cdef uint64_t one = 1
         write(self.told_fd, &one, sizeof(one))
 
-    cdef int _write(self, const char* name, const char* chars, uint64_t length) noexcept nogil:
+    cdef int _write_plain(self, const char* name, const char* chars, uint64_t length) noexcept nogil:
+        cdef Piece piece
+        memset(&piece, 0, sizeof(piece))
+        piece.plain = chars
+        piece.pages.stored = length
+        return self._write(name, &piece)
+
+    cdef int _write_encrypted(self, const char* name, const Save* save, const SegmentWriter* writer) noexcept nogil:
+        cdef Piece piece
+        cdef int error
+        memset(&piece, 0, sizeof(piece))
+        piece.plain = writer.out.chars
+        piece.chars = <char*> malloc(PAGES_AT + PIECE_PAGES * (PAGE_BYTES + PAGE_MORE))
+        if piece.chars == NULL:
+            return ENOMEM
+        pages_new(&self.state.log.keys, save.group, save.next_file - 1, writer.out.used, &piece.pages)
+        error = self._write(name, &piece)
+        free(piece.chars)
+        return error
+
+    cdef int _write(self, const char* name, Piece* piece) noexcept nogil:
         """Make a file, and sync it; errno, 0: done."""
+        cdef uint64_t length = piece.pages.stored
         cdef int fd = openat(self.folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o640)
         cdef int error = 0 if fd >= 0 else errno
         cdef uint64_t at = 0, synced = 0
+        cdef const char* chars
         cdef ssize_t count
         while not error and at < length:
-            count = pwrite(fd, chars + at, min(length - at, <uint64_t> PIECE_BYTES), <long> at)
+            chars = _piece_at(piece, at)
+            count = pwrite(fd, chars, piece.end - at, <long> at)
             if count > 0:
                 at += count
             elif count == 0 or errno != EINTR:
@@ -389,7 +455,10 @@ cdef class SegmentThread(SegmentJobs):
         cdef int error = 0
         while not error and save_next(&job.save, &writer, &self.reader):
             _name(name, job.save.group, job.save.next_file - 1)
-            error = self._write(name, writer.out.chars, writer.out.used)
+            if self.state.log.keys.cipher:
+                error = self._write_encrypted(name, &job.save, &writer)
+            else:
+                error = self._write_plain(name, writer.out.chars, writer.out.used)
             segment_drop(&writer)
             free(writer.out.chars)
         if job.save.has_failed:

@@ -18,12 +18,13 @@ from libc.string cimport memcpy, memset
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
-from framework_jetstream.engine._state cimport Group, SegmentFile, slot_of
+from framework_jetstream.engine._state cimport REKEYING_DUE, REKEYING_OVER, Group, SegmentFile, slot_of
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.store._block cimport block_resident
+from framework_jetstream.store._pages cimport plain_bytes
 from framework_jetstream.store._segment cimport (
     CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, segment_close, segment_open, segment_state,
 )
@@ -185,6 +186,7 @@ cdef void _begin(Engine* engine, Slot* slot) noexcept nogil:
     job.save.first_file = job.save.next_file = max(slot.next_segment, <uint64_t> 1)
     job.save.file_bytes = engine.segment_bytes
     job.save.coding = CODING_S2 if slot.stream.limits.is_compressed else CODING_PLAIN
+    job.save.is_encrypted = engine.log.keys.cipher != 0
     job.save.rewrites_max = REWRITES_MAX if slot.stream.limits.storage_kind else 0
     job.save.keeps_all = slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX
     job.storage_kind = slot.stream.limits.storage_kind
@@ -308,6 +310,17 @@ cdef void _follow(Engine* engine, Slot* slot) noexcept nogil:
     segment_job_free(job)
 
 
+cdef bint _has_other_keys(const Engine* engine, const Slot* slot) noexcept nogil:
+    """Whether a segment that can be written again was not written with the key of now."""
+    cdef size_t at
+    if engine.rekeying == REKEYING_OVER or slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX:
+        return False
+    for at in range(slot.segment_count):
+        if slot.segments[at].bytes == 0:
+            return True
+    return False
+
+
 cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
     """Go on with saving a stream; True: the log needs no entry of it that is in the files to be given up."""
     cdef Group* group = slot.group
@@ -315,7 +328,7 @@ cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
         if not slot.job.is_done or not _say(engine, slot):
             return False
         _follow(engine, slot)
-    if log_group(engine.log, group.number).snapshot_index >= group.due:
+    if log_group(engine.log, group.number).snapshot_index >= group.due and not _has_other_keys(engine, slot):
         return True
     if group.applied >= group.due and not slot.is_restored:
         _begin(engine, slot)
@@ -466,12 +479,16 @@ cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
     cdef const char* chars
     cdef uint64_t size
     cdef size_t at
-    cdef bint is_open
+    cdef bint is_open, is_current
     damaged = []
     for at in range(slot.segment_count):
         row = &slot.segments[at]
-        data = read(slot.group.number, row.file)
+        data = plain_bytes(&engine.log.keys, read(slot.group.number, row.file), slot.group.number, row.file, &is_current)
         chars = data
+        if data and not is_current:
+            # So it is written again with what comes.
+            row.bytes = 0
+            engine.rekeying = REKEYING_DUE
         size = len(data)
         with nogil:
             is_open = segment_open(&reader, chars, size, engine.log.salt, slot.group.number, row.file)
@@ -496,13 +513,14 @@ cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, siz
     cdef SegmentReader last
     cdef Loading loading
     cdef const char* chars
-    cdef bint is_good
+    cdef bint is_good, is_current
     if not segments_of(snapshot, length, &head) or head.count == 0:
         return []
     if not _take_rows(slot, snapshot + sizeof(SegmentsHead), head.count):
         raise MemoryError
     slot.group.is_created = 1
-    data = read(slot.group.number, slot.segments[head.count - 1].file)
+    number = slot.segments[head.count - 1].file
+    data = plain_bytes(&engine.log.keys, read(slot.group.number, number), slot.group.number, number, &is_current)
     chars = data
     is_good = segment_open(&last, chars, len(data), engine.log.salt, slot.group.number, slot.segments[head.count - 1].file)
     is_good = is_good and whole_read(&slot.stream, segment_state(&last), last.head.state_bytes)

@@ -590,6 +590,14 @@ cdef struct BatchTerms:
     int64_t fast_max
 
 
+cdef enum:
+    REKEYING_OVER = 0
+    REKEYING_DUE = 1
+    # As soon as a new file of the log is begun.
+    REKEYING_GIVES_UP = 2
+    # Until the files before it are given up.
+
+
 cdef struct Engine:
     const framework_port* port
     Outbox outbox
@@ -694,6 +702,8 @@ cdef struct Engine:
     # The file at whose begin it was last asked whether that is worth it.
     bint has_dead
     # It is worth it, since much is gone of what segments have.
+    uint32_t rekeying
+    # REKEYING_*: whether what was not written with the key of now is written again.
     SegmentJob* jobs
     # A stack that the engine pushes to, and who performs them takes whole.
     SegmentJob* taken

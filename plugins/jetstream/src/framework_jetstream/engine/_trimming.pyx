@@ -14,10 +14,10 @@ from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
 from framework_jetstream.engine._replica_states cimport consumer_is_kept, stream_is_kept
 from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_spill, segments_turn
-from framework_jetstream.engine._state cimport ConsumerSlot, Group, Slot
-from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
+from framework_jetstream.engine._state cimport REKEYING_DUE, REKEYING_GIVES_UP, REKEYING_OVER, ConsumerSlot, Group, Slot
+from framework_jetstream.log._appending cimport log_group_close, log_group_describe, log_group_new, log_snapshot
 from framework_jetstream.log._committed cimport log_file_count, log_forget, log_trim
-from framework_jetstream.log._log cimport LogPart
+from framework_jetstream.log._log cimport LogGroup, LogPart
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.store._subjects cimport subject_chars
@@ -180,6 +180,37 @@ cdef bint _is_said(Engine* engine) noexcept nogil:
     return True
 
 
+cdef bint _say_again(Engine* engine) noexcept nogil:
+    """Append what the log has already, so that a file is begun, or hears which ones are needed; False: it has no room now."""
+    cdef uint32_t group
+    cdef bint done = False
+    cdef size_t at
+    cdef LogGroup* it
+    for at in range(engine.log.group_mask + 1 if engine.log.groups != NULL else 0):
+        it = engine.log.groups[at]
+        if it != NULL and it.is_open:
+            done = log_group_describe(engine.log, it.id, it.description, it.description_bytes)
+            break
+    else:
+        group = log_group_new(engine.log, NULL, 0)
+        done = group != 0 and log_group_close(engine.log, group)
+    engine.has_appended = True
+    return done
+
+
+cdef void _rekey(Engine* engine) noexcept nogil:
+    """Have all files given up that were there at the start, since not all of them were written with the key of now."""
+    if engine.keeps_files:
+        engine.rekeying = REKEYING_OVER
+    elif engine.rekeying == REKEYING_DUE and engine.log.file.size == 0:
+        _say_again(engine)
+    elif engine.rekeying == REKEYING_DUE:
+        engine.rekeying = REKEYING_GIVES_UP
+        engine.has_dead = True
+    elif not engine.has_dead and _say_again(engine):
+        engine.rekeying = REKEYING_OVER
+
+
 cdef void _begin(Engine* engine) noexcept nogil:
     """Give up all files but the one that is written, as soon as no entry that is in them is needed."""
     cdef uint32_t at
@@ -198,6 +229,8 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
         return
     if not engine.trim_before:
         segments_spill(engine)
+        if engine.rekeying:
+            _rekey(engine)
         if engine.trim_looked == engine.log.file.number and not engine.has_dead:
             return
         engine.trim_looked = engine.log.file.number

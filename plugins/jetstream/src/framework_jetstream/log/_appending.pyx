@@ -11,6 +11,7 @@ from framework_jetstream.log._record cimport (
     CLOSED, CUT, HARD_STATE, RECORD_BYTES_MAX, SNAPSHOT, GroupState, PartHead, RecordHead,
 )
 from framework_jetstream.log._rounds cimport group_write, record_copy, record_write
+from framework_jetstream.log._seals cimport tags_of_record, tags_room
 
 cdef extern from "pthread.h" nogil:
     int pthread_mutex_lock(pthread_mutex_t* mutex)
@@ -24,6 +25,7 @@ cdef bint _say(
     cdef uint32_t at
     for at in range(count):
         length += parts[at].length
+    length += tags_room(&log.keys, length, count)
     if length > RECORD_BYTES_MAX:
         log.refused = LOG_TOO_LARGE
         return False
@@ -60,9 +62,10 @@ cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogEnt
     cdef const RecordHead* head = <const RecordHead*> record
     cdef LogGroup* it
     cdef char* place = NULL
+    cdef uint64_t offset
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and make_room(log, head.length):
+    if it != NULL and make_room(log, head.length + tags_room(&log.keys, head.length, head.part_count)):
         place = record_copy(log, group, record)
         if place == NULL:
             log.refused = LOG_FAILED
@@ -70,14 +73,15 @@ cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogEnt
         it.last_index = head.index
         it.last_term = head.term
         log.file.holds += 1
-        entry_of(entry, place, log.file.number, log.open.offset + log.open.length - head.length)
+        offset = log.open.offset + log.open.length - head.length - tags_of_record(&log.file.key, head)
+        entry_of(entry, place, log.file.number, offset)
     pthread_mutex_unlock(&log.lock)
     return place != NULL
 
 
 cdef bint _describe(Log* log, LogGroup* group, const char* description, uint32_t length) noexcept nogil:
     cdef uint64_t wanted = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + length + group.snapshot_bytes + 8
-    if not make_room(log, wanted):
+    if not make_room(log, wanted + tags_room(&log.keys, wanted, 3)):
         return False
     if not keep_text(&group.description, &group.description_bytes, description, length):
         log.failed = ENOMEM
@@ -112,10 +116,11 @@ cdef bint log_group_become(
     Log* log, uint32_t group, const char* description, uint32_t length, const char* state, uint32_t state_length
 ) noexcept nogil:
     cdef LogGroup* it
+    cdef uint64_t wanted = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + <uint64_t> length + state_length + 8
     cdef bint done = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and make_room(log, sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + <uint64_t> length + state_length + 8):
+    if it != NULL and make_room(log, wanted + tags_room(&log.keys, wanted, 3)):
         if keep_text(&it.description, &it.description_bytes, description, length) and keep_text(
             &it.snapshot, &it.snapshot_bytes, state, state_length
         ):
@@ -130,10 +135,11 @@ cdef bint log_group_become(
 
 cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil:
     cdef LogGroup* it
+    cdef uint64_t length = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + 8
     cdef bint done = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and make_room(log, sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + 8):
+    if it != NULL and make_room(log, length + tags_room(&log.keys, length, 3)):
         it.description_bytes = it.snapshot_bytes = 0
         it.is_open = False
         done = group_write(log, it, CLOSED)

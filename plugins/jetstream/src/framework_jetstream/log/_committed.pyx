@@ -7,6 +7,7 @@ from framework_jetstream.log._log cimport (
 )
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._record cimport GROUP, RESTATED, PartHead, RecordHead, is_entry, record_bytes
+from framework_jetstream.log._seals cimport tags_of_record
 
 cdef extern from "pthread.h" nogil:
     int pthread_mutex_lock(pthread_mutex_t* mutex)
@@ -99,7 +100,7 @@ cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil:
                 continue
             record = <const char*> it.pieces[it.piece].iov_base + it.at
             entry_of(entry, record, it.file.number, it.offset + it.at)
-            it.at += entry.length
+            it.at += entry.length + tags_of_record(&it.file.key, <const RecordHead*> record)
             it.record_count -= 1
             if entry.kind != GROUP or not (<const RecordHead*> record).flags & RESTATED:
                 return True

@@ -11,6 +11,8 @@ cdef struct LogDisk:
     uint64_t file  # its number; 0: none
     uint64_t new_file  # the last one that was made out of nothing: its blocks were never written; 0: none
     uint64_t written_to  # up to here they were, by now
+    char* encrypted  # room for what a round writes, where that is encrypted
+    uint64_t encrypted_room
 
 
 cdef void disk_close(LogDisk* disk) noexcept nogil

@@ -7,13 +7,15 @@ Blocks that a file system has set aside and nobody has written yet are dear: to 
 Small rounds in a new file therefore write zeros ahead, which were there before.
 """
 
-from libc.errno cimport EINTR, EIO, errno
+from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdio cimport snprintf
+from libc.stdlib cimport free, realloc
 from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_RDWR
 from posix.uio cimport iovec
 
 from framework_jetstream.log._log cimport LogRound
+from framework_jetstream.log._seals cimport round_encrypt
 
 cdef extern from "fcntl.h" nogil:
     int openat(int folder, const char* name, int flags, ...)
@@ -49,6 +51,9 @@ cdef void disk_close(LogDisk* disk) noexcept nogil:
     if disk.file:
         close(disk.fd)
         disk.file = 0
+    free(disk.encrypted)
+    disk.encrypted = NULL
+    disk.encrypted_room = 0
 
 
 cdef int _open(LogDisk* disk, uint64_t number, int flags) noexcept nogil:
@@ -83,12 +88,30 @@ cdef int _make(LogDisk* disk, LogRound* it) noexcept nogil:
     return error
 
 
-cdef int _write(LogDisk* disk, LogRound* it) noexcept nogil:
-    cdef iovec* pieces = it.pieces
-    cdef uint32_t count = it.piece_count
+cdef int _encrypt(LogDisk* disk, const LogRound* it) noexcept nogil:
+    """Let `encrypted` be what a round writes; errno, 0: done."""
+    cdef char* grown
+    if it.length > disk.encrypted_room:
+        grown = <char*> realloc(disk.encrypted, it.length)
+        if grown == NULL:
+            return ENOMEM
+        disk.encrypted = grown
+        disk.encrypted_room = it.length
+    round_encrypt(it, disk.encrypted)
+    return 0
+
+
+cdef int _write_encrypted(LogDisk* disk, const LogRound* it) noexcept nogil:
+    cdef iovec whole
+    cdef int error = _encrypt(disk, it)
+    whole.iov_base = disk.encrypted
+    whole.iov_len = it.length
+    return error if error else _write(disk, &whole, 1, it.offset)
+
+
+cdef int _write(LogDisk* disk, iovec* pieces, uint32_t count, uint64_t offset) noexcept nogil:
     cdef iovec first = pieces[0]  # the log looks at them again
     cdef iovec* changed = pieces
-    cdef uint64_t offset = it.offset
     cdef ssize_t done
     cdef int error = 0
     while count:
@@ -145,7 +168,7 @@ cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil:
     if it.file != NULL:
         error = _open(disk, it.file.number, 0)
         if not error and it.piece_count:
-            error = _write(disk, it)
+            error = _write_encrypted(disk, it) if it.file.key.cipher else _write(disk, it.pieces, it.piece_count, it.offset)
         if not error and it.syncs and it.piece_count:
             error = _write_ahead(disk, it)
         if not error and it.syncs and fdatasync(disk.fd):

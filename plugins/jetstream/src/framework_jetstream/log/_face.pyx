@@ -7,13 +7,28 @@ from libc.stdlib cimport free, malloc
 from framework_jetstream.log._appending cimport (
     log_append, log_cut, log_group_close, log_group_describe, log_group_new, log_snapshot, log_vote,
 )
+from framework_jetstream.encryption._cipher cimport Keys
 from framework_jetstream.log._committed cimport log_next_committed, log_trim
 from framework_jetstream.log._log cimport LogDamage, LogEntry, LogGroup, LogPart, log_free, log_new
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_round_done, log_sync, log_take_round
-from framework_jetstream.log._recovery cimport RECOVERED_NEWER, RECOVERED_NOTHING, log_load, log_recover
+from framework_jetstream.log._recovery cimport RECOVERED_LOCKED, RECOVERED_NEWER, RECOVERED_NOTHING, log_load, log_recover
+from framework_jetstream.log._seals cimport round_encrypt
 
+from framework_jetstream.encryption.errors import LockedFileError
 from framework_jetstream.log.record import Damage, DamageReason, Effect, Entry, GroupState, Kind, NewerVersionError, Refused
+
+
+cdef bytes _bytes_of(const LogRound* it):
+    """Return what a round writes."""
+    cdef uint32_t at
+    if not it.file.key.cipher:
+        return b"".join(
+            [PyBytes_FromStringAndSize(<char*> it.pieces[at].iov_base, it.pieces[at].iov_len) for at in range(it.piece_count)]
+        )
+    data = PyBytes_FromStringAndSize(NULL, it.length)
+    round_encrypt(it, data)
+    return data
 
 
 cdef class Log:
@@ -26,12 +41,17 @@ cdef class Log:
         round_bytes_max: What one write has, at most, but for a single entry that is larger.
         salt: A number that nobody else knows, of a new log; one that is there has its own.
         syncs_always: Whether each round is synced before its entries are committed; else `sync` has to be called from time to time.
+        keys: What files are encrypted with; None: they are not.
     """
 
-    def __cinit__(self, *, uint64_t file_bytes=1 << 26, uint64_t round_bytes_max=1 << 23, uint64_t salt=0, bint syncs_always=True):
+    def __cinit__(
+        self, *, uint64_t file_bytes=1 << 26, uint64_t round_bytes_max=1 << 23, uint64_t salt=0, bint syncs_always=True, Keys keys=None,
+    ):
         self.log = log_new(file_bytes, round_bytes_max, salt, syncs_always)
         if self.log == NULL:
             raise MemoryError
+        if keys is not None:
+            self.log.keys = keys.ring
 
     def __dealloc__(self):
         log_free(self.log)
@@ -48,12 +68,15 @@ cdef class Log:
 
         Raises:
             NewerVersionError: A newer version wrote a file; nothing is changed.
+            LockedFileError: A file that is needed is encrypted with a key that is not there; nothing is changed.
         """
         cdef int result
         with nogil:
             result = log_recover(self.log)
         if result == RECOVERED_NEWER:
             raise NewerVersionError
+        if result == RECOVERED_LOCKED:
+            raise LockedFileError(f"{self.log.locked_file:010}.log", key_count=self.log.keys.count, opens_some=bool(self.log.opens_some))
         if result == RECOVERED_NOTHING:
             raise MemoryError
 
@@ -125,7 +148,6 @@ cdef class Log:
     def take_round(self):
         """Return what is to be done on the disk, in order; None: nothing, or a round is being done."""
         cdef LogRound* it = log_take_round(self.log)
-        cdef uint32_t at
         if it == NULL:
             return None
         self.flight = it
@@ -135,9 +157,7 @@ cdef class Log:
                 effects.append((Effect.RENAME, it.recycled, it.made_file))
             effects += [(Effect.ALLOCATE, it.made_file, it.made_bytes), (Effect.SYNC_DIRECTORY,)]
         if it.piece_count:
-            data = b"".join(
-                [PyBytes_FromStringAndSize(<char*> it.pieces[at].iov_base, it.pieces[at].iov_len) for at in range(it.piece_count)]
-            )
+            data = _bytes_of(it)
             effects.append((Effect.WRITE, it.file.number, it.offset, data))
         if it.syncs and it.file != NULL:
             effects.append((Effect.SYNC, it.file.number))
@@ -202,6 +222,16 @@ cdef class Log:
     def refused(self):
         """Why the last call was refused."""
         return Refused(self.log.refused)
+
+    @property
+    def locked_count(self):
+        """How many files are encrypted and were read without their key: heads and sums, nothing of what is in entries."""
+        return self.log.locked_count
+
+    @property
+    def has_other_keys(self):
+        """Whether a file that is needed, when the log was opened, was not written with the key of now."""
+        return bool(self.log.has_other_keys)
 
     @property
     def salt(self):

@@ -13,6 +13,7 @@ held no more.
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from posix.uio cimport iovec
 
+from framework_jetstream.encryption._cipher cimport FileKey, KeyRing
 from framework_jetstream.log._record cimport PartHead
 
 cdef extern from "pthread.h" nogil:
@@ -64,6 +65,8 @@ cdef struct LogFile:
     LogBlock* blocks  # the last one first
     char* image  # as it was read when the log was opened; else NULL
     bint is_damaged
+    FileKey key
+    uint64_t salt  # of the log
     uint64_t holds  # how often somebody refers to what is in its memory
 
 
@@ -113,6 +116,7 @@ cdef struct LogGroup:
 cdef struct LogRetired:
     uint64_t number
     bint is_damaged
+    bint must_go  # what is left in it was not written with the key of now: it is not used again
 
 
 cdef struct LogRead:  # a record that was read when the log was opened
@@ -142,6 +146,11 @@ cdef struct Log:
     pthread_mutex_t lock
     uint64_t salt
     bint salt_is_known
+    KeyRing keys
+    uint64_t locked_file  # the one of which nobody has the key, when the log was opened; 0: none
+    uint32_t locked_count  # that were read all the same, as they stand there
+    bint opens_some  # the first key opens a file
+    bint has_other_keys  # a file that is needed, when the log was opened, was not written with the key of now
     uint64_t file_bytes
     uint64_t round_bytes_max
     bint syncs_always

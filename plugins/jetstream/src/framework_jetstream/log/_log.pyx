@@ -12,6 +12,7 @@ What is in `_log.pxd` is said there. Invariants:
 from libc.errno cimport ENOMEM
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memset
 
 cdef extern from "pthread.h" nogil:
     int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes)
@@ -150,5 +151,6 @@ cdef void log_free(Log* log) noexcept nogil:
     free(log.reads)
     free(log.cuts)
     free(log.damages)
+    memset(&log.keys, 0, sizeof(log.keys))
     pthread_mutex_destroy(&log.lock)
     free(log)

@@ -5,24 +5,27 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
+from framework_jetstream.encryption._cipher cimport FILE_OF_LOG, KeyHead, file_key_new
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_FAILED, LOG_FULL, Log, LogFile, LogGroup, LogRound
 from framework_jetstream.log._record cimport (
-    FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, RESTATED, SECTOR_BYTES, FileHead, GroupState, PartHead, RecordHead, RoundHead,
-    head_sum, rounded,
+    FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_ENCRYPTED, FORMAT_VERSION, RESTATED, SECTOR_BYTES, FileHead, GroupState, PartHead, RecordHead,
+    RoundHead, head_sum, rounded,
 )
 from framework_jetstream.log._rounds cimport group_write, round_begin, round_close
+from framework_jetstream.log._seals cimport tags_room
 
 
 cdef uint64_t lead_bytes(Log* log) noexcept nogil:
     """Return what a file begins with, in bytes, before the first record that is new."""
     cdef uint64_t length = FILE_HEAD_BYTES + sizeof(RoundHead)
-    cdef uint64_t fixed = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState)
+    cdef uint64_t texts, fixed = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState)
     cdef LogGroup* group
     cdef size_t at
     for at in range(log.group_mask + 1 if log.groups != NULL else 0):
         group = log.groups[at]
         if group != NULL and group.is_open:
-            length += rounded(fixed + group.description_bytes + group.snapshot_bytes, 8)
+            texts = group.description_bytes + group.snapshot_bytes
+            length += rounded(fixed + texts, 8) + tags_room(&log.keys, sizeof(GroupState) + texts, 3)
     return length
 
 
@@ -45,12 +48,15 @@ cdef bint _file_begin(Log* log) noexcept nogil:
     """Go on in the file that was made, from its head on."""
     cdef LogFile* file = <LogFile*> calloc(1, sizeof(LogFile))
     cdef FileHead* head
+    cdef KeyHead key
     cdef size_t at
     if file == NULL:
         log.failed = ENOMEM
         return False
     file.number = log.made_file
     file.size = log.made_bytes
+    file.salt = log.salt
+    file_key_new(&log.keys, FILE_OF_LOG, 0, file.number, &file.key, &key)
     log.made_file = 0
     if log.file != NULL:
         log.file.next = file
@@ -64,14 +70,17 @@ cdef bint _file_begin(Log* log) noexcept nogil:
         return False
     head = <FileHead*> (log.open.head - FILE_HEAD_BYTES)
     memcpy(head.magic, b"FWKJSLOG", 8)
-    head.version = FORMAT_VERSION
+    head.version = FORMAT_ENCRYPTED if file.key.cipher else FORMAT_VERSION
     head.file = file.number
     head.salt = log.salt
     head.previous_file = before.number if before != NULL else 0
     head.previous_end = before.end if before != NULL else 0
     head.previous_round = log.round_number - 1
     head.crc = head_sum(0, &head.crc, sizeof(FileHead) - 8)
-    memcpy(<char*> head + FILE_HEAD_COPY, head, sizeof(FileHead))
+    if file.key.cipher:
+        key.crc = head_sum(0, &key, sizeof(KeyHead))
+        memcpy(<char*> head + sizeof(FileHead), &key, sizeof(KeyHead))
+    memcpy(<char*> head + FILE_HEAD_COPY, head, sizeof(FileHead) + sizeof(KeyHead))
     if before == NULL and not _heads_apart(log):
         return False
     for at in range(log.group_mask + 1 if log.groups != NULL else 0):

@@ -38,6 +38,19 @@ cdef LogRound* _mark(Log* log) noexcept nogil:
     return it
 
 
+cdef bint _must_one_go(Log* log) noexcept nogil:
+    """Whether a retired file is to be removed at once, or to be put aside because it is damaged: the last one then."""
+    cdef LogRetired it
+    cdef size_t at
+    for at in range(log.retired_count):
+        it = log.retired[at]
+        if it.must_go or it.is_damaged:
+            log.retired[at] = log.retired[log.retired_count - 1]
+            log.retired[log.retired_count - 1] = it
+            return True
+    return False
+
+
 cdef LogRound* _next_round(Log* log) noexcept nogil:
     cdef LogRound* it = log.closed
     if it == NULL and log.open != NULL and log.open.record_count:
@@ -56,6 +69,8 @@ cdef LogRound* _next_round(Log* log) noexcept nogil:
         it = round_new(log, NULL)
     elif log.sync_is_due and log.written > log.synced:
         it = round_new(log, log.file)
+    elif log.first_file_synced and _must_one_go(log):
+        it = round_new(log, NULL)
     elif log.mark_is_due:
         return _mark(log)
     return it
@@ -69,8 +84,8 @@ cdef void _take_off(Log* log, LogRound* it) noexcept nogil:
 
 
 cdef bint _has_too_many(Log* log) noexcept nogil:
-    """Whether a retired file is one too many, or damaged and to be put aside."""
-    return log.retired_count > RETIRED_MAX or (log.retired_count and log.retired[log.retired_count - 1].is_damaged)
+    """Whether a retired file is one too many, or is not to be used again."""
+    return log.retired_count > RETIRED_MAX or _must_one_go(log)
 
 
 cdef LogRound* log_take_round(Log* log) noexcept nogil:
@@ -87,7 +102,7 @@ cdef LogRound* log_take_round(Log* log) noexcept nogil:
             it.made_bytes = log.wanted_bytes
             log.number_max = it.made_file
             log.wanted_bytes = 0
-            if log.first_file_synced and log.retired_count and not log.made_file and not log.retired[log.retired_count - 1].is_damaged:
+            if log.first_file_synced and log.retired_count and not log.made_file and not _must_one_go(log):
                 log.retired_count -= 1
                 it.recycled = log.retired[log.retired_count].number
         elif log.first_file_synced and _has_too_many(log):
@@ -132,6 +147,7 @@ cdef void _retire(Log* log) noexcept nogil:
             return
         log.retired[log.retired_count].number = file.number
         log.retired[log.retired_count].is_damaged = file.is_damaged
+        log.retired[log.retired_count].must_go = not file.key.is_current
         log.retired_count += 1
         log.files = file.next
         file_forget(log, file)

@@ -6,24 +6,29 @@
 
 A sector of 512 bytes belongs to one round, so a write that is torn harms no round that was synced.
 
-Checksums are CRC-32C. That of a head goes over the *place* (salt of the log, file number, offset), the head behind its `crc`, and for
-a record over the PartHeads; that of a part over its bytes. So a block that stands where it was not meant to, or is of an earlier use
-of the file, is seen; and a flipped bit in a message names this message. The salt is not known to clients, who could else publish
-a message that looks like a round. A file is never written under a number that it had before.
+Checksums are CRC-32C. That of a head goes over the *place* (salt of the log, file number, offset), the head behind its `crc`, and for a
+record over the PartHeads; that of a part over its bytes. So a block that stands where it was not meant to, or is of an earlier use of the
+file, is seen; and a flipped bit in a message names this message. What is encrypted has its sums over what stands in the file
+(`_seals.pyx`). The salt is not known to clients, who could else publish a message that looks like a round. A file is never written under
+a number that it had before.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from framework_jetstream.encryption._cipher cimport TAG_BYTES
 from framework_jetstream.log._crc32c cimport crc32c
 
 cdef enum:
     FORMAT_VERSION = 1
+    FORMAT_ENCRYPTED = 2  # a KeyHead follows each FileHead
     SECTOR_BYTES = 512
     FILE_HEAD_COPY = 4096  # where the second one stands: a block may be lost
     FILE_HEAD_BYTES = 8192
     ROUND_MAGIC = 0x444E5552  # RUND
     RECORD_BYTES_MAX = 1 << 30
+    SEAL_BYTES = 4096  # of what is encrypted together, but for the last part in it
+    SEAL_PARTS = 512
 
 cdef enum:  # kinds of records
     BATCH = 1  # messages of a stream
@@ -71,7 +76,7 @@ cdef packed struct RecordHead:
     uint16_t flags
     uint32_t part_count
     uint32_t group
-    uint32_t reserved
+    uint32_t seal_count  # of parts that are encrypted together; 0: they are not encrypted
     uint64_t term
     uint64_t index
 
@@ -106,6 +111,11 @@ cdef inline uint32_t place_sum(uint64_t salt, uint64_t file, uint64_t offset) no
 cdef inline uint32_t head_sum(uint32_t place, const void* head, size_t length) noexcept nogil:
     """Return the sum of a head that begins with its `crc`, and of what belongs to it."""
     return crc32c(place, <const char*> head + 4, length - 4)
+
+
+cdef inline bint seal_ends(uint64_t length, uint64_t part_count) noexcept nogil:
+    """Return whether what is encrypted together ends behind the last of so many parts."""
+    return length >= SEAL_BYTES or part_count >= SEAL_PARTS
 
 
 cdef inline uint64_t record_bytes(const RecordHead* head) noexcept nogil:
@@ -153,7 +163,7 @@ cdef inline bint record_fits(const char* source, uint64_t room) noexcept nogil:
     used = record_bytes(head)
     for at in range(head.part_count):
         used += parts[at].length
-    return rounded(used, 8) == head.length
+    return rounded(used + <uint64_t> head.seal_count * TAG_BYTES, 8) == head.length
 
 
 cdef inline bint record_is_good(const char* source, uint64_t room, uint32_t place) noexcept nogil:
@@ -169,9 +179,16 @@ cdef inline int64_t bad_part(const char* source) noexcept nogil:
     cdef const RecordHead* head = <const RecordHead*> source
     cdef const PartHead* parts = <const PartHead*> (source + sizeof(RecordHead))
     cdef const char* at = source + record_bytes(head)
-    cdef uint32_t number
+    cdef uint64_t length = 0
+    cdef uint32_t number, first = 0, tag
     for number in range(head.part_count):
-        if crc32c(0, at, parts[number].length) != parts[number].crc:
+        length += parts[number].length
+        tag = 0
+        if head.seal_count and (seal_ends(length, number + 1 - first) or number + 1 == head.part_count):
+            tag = TAG_BYTES
+            length = 0
+            first = number + 1
+        if crc32c(0, at, <uint64_t> parts[number].length + tag) != parts[number].crc:
             return number
-        at += parts[number].length
+        at += parts[number].length + tag
     return -1

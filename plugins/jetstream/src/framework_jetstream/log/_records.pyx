@@ -40,7 +40,7 @@ cdef void record_fill(
     head.flags = flags
     head.part_count = _part_count(parts, count)
     head.group = group
-    head.reserved = 0
+    head.seal_count = 0
     head.term = term
     head.index = index
     used = record_bytes(head)
@@ -58,6 +58,6 @@ cdef bint record_is_of(const char* record, uint64_t length, uint16_t kind, uint6
     cdef const RecordHead* head = <const RecordHead*> record
     if length > RECORD_BYTES_MAX or not record_fits(record, length) or head.length != length:
         return False
-    if head.kind != kind or head.flags or head.reserved or head.term != term or head.index != index:
+    if head.kind != kind or head.flags or head.seal_count or head.term != term or head.index != index:
         return False
     return bad_part(record) < 0

@@ -16,6 +16,7 @@ cdef enum:  # what log_recover returns
     RECOVERED = 0
     RECOVERED_NOTHING = 1  # ENOMEM
     RECOVERED_NEWER = 2  # a newer version wrote it: nothing was done
+    RECOVERED_LOCKED = 3  # nobody has the key of `locked_file`: nothing was done
 
 # Make room for a file as it is on the disk; by number, ascending. The caller fills it. NULL: no memory.
 cdef char* log_load(Log* log, uint64_t number, uint64_t size) noexcept nogil

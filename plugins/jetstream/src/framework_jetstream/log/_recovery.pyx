@@ -14,14 +14,16 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from framework_jetstream.encryption._cipher cimport CIPHER_END, CIPHER_NONE, FILE_OF_LOG, KeyHead, file_key_find
 from framework_jetstream.log._log cimport Log, LogCut, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, room_for
 from framework_jetstream.log._log_files cimport log_begin
 from framework_jetstream.log._log_groups cimport group_make, group_take, log_group
 from framework_jetstream.log._record cimport (
-    CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, RESTATED, SECTOR_BYTES, SNAPSHOT,
-    FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, is_entry, place_sum, record_bytes, record_is_good,
+    CLOSED, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_ENCRYPTED, GROUP, HARD_STATE, RESTATED, SECTOR_BYTES, SNAPSHOT,
+    FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, head_sum, is_entry, place_sum, record_bytes, record_is_good,
     round_is_good, rounded,
 )
+from framework_jetstream.log._seals cimport record_decrypt
 from posix.uio cimport iovec
 
 cdef struct Seen:  # a round whose head is good
@@ -38,6 +40,7 @@ cdef struct Reading:  # a file
     LogFile* file
     bint was_begun  # its head is good
     bint is_live
+    bint is_locked  # nobody has its key
     uint64_t previous_file
     uint64_t previous_end
     uint64_t previous_round
@@ -104,6 +107,10 @@ cdef void _take_group(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
     group = group_make(scan.log, head.group)
     if head.group > scan.log.group_max:
         scan.log.group_max = head.group
+    if group != NULL and head.seal_count:  # nobody has the key: what it says is not known, but for this
+        group.is_open = not head.flags & CLOSED
+        group.last_index = head.index
+        return
     if group == NULL or not group_take(group, <const char*> head):
         scan.has_failed = True
         return
@@ -157,7 +164,7 @@ cdef void _take_entry(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
 cdef void _take_snapshot(Scan* scan, LogGroup* group, const RecordHead* head) noexcept nogil:
     cdef const PartHead* part = <const PartHead*> (<const char*> head + sizeof(RecordHead))
     cdef char* copy
-    if head.part_count != 1:
+    if head.part_count != 1 or head.seal_count:
         return
     copy = <char*> malloc(part.length + 1)
     if copy == NULL:
@@ -178,10 +185,13 @@ cdef void _take_record(Scan* scan, LogFile* file, uint64_t offset) noexcept nogi
     """Take a record whose head is good; a bad part of it is damage."""
     cdef Log* log = scan.log
     cdef const RecordHead* head = <const RecordHead*> (file.image + offset)
+    cdef uint64_t length = head.length
     cdef int64_t part = bad_part(<const char*> head)
     cdef LogDamage* damage
+    if head.seal_count and not log.keys.passes_locked and not record_decrypt(&file.key, <char*> head, offset) and part < 0:
+        part = bad_part(<const char*> head)
     if part >= 0:
-        damage = _damage(scan, DAMAGE_PART, file, file.number, offset, head.length)
+        damage = _damage(scan, DAMAGE_PART, file, file.number, offset, length)
         if damage != NULL:
             damage.group = head.group
             damage.first_index = damage.last_index = head.index
@@ -216,15 +226,16 @@ cdef uint64_t _salvage(Scan* scan, LogFile* file, uint64_t at, uint64_t end) noe
 cdef void _read_region(Scan* scan, LogFile* file, uint64_t at, uint64_t end, bint is_proven, uint32_t reason) noexcept nogil:
     """Read the records from `at` to `end`; the log is over at the first bad one if they are not proven."""
     cdef uint64_t salt = scan.log.salt
-    cdef uint64_t next_at
+    cdef uint64_t next_at, length
     cdef const RecordHead* head
     while at < end and not scan.has_failed:
         head = <const RecordHead*> (file.image + at)
         if record_is_good(file.image + at, end - at, place_sum(salt, file.number, at)):
             if not is_proven and bad_part(file.image + at) >= 0:
                 break
+            length = head.length
             _take_record(scan, file, at)
-            at += head.length
+            at += length
             continue
         if not is_proven:
             break
@@ -307,6 +318,32 @@ cdef void _read_file(Scan* scan, Reading* it) noexcept nogil:
 # ---- files -------------------------------------------------------------------------------------------------------------
 
 
+cdef bint _read_key(Scan* scan, Reading* it, const FileHead* head) noexcept nogil:
+    """Find the key of a file; False: a newer version chose its cipher."""
+    cdef const KeyHead* key = <const KeyHead*> (<const char*> head + sizeof(FileHead))
+    if head.version < FORMAT_ENCRYPTED or head.file != it.file.number or it.file.key.cipher:
+        return True
+    if key.crc != head_sum(0, key, sizeof(KeyHead)):
+        return True
+    it.is_locked = not file_key_find(&scan.log.keys, FILE_OF_LOG, 0, it.file.number, key, &it.file.key)
+    return key.cipher < CIPHER_END
+
+
+cdef bint _are_open(Scan* scan) noexcept nogil:
+    """Whether the keys of all files are there that are needed; what is not written with the key of now is to be given up."""
+    cdef Log* log = scan.log
+    cdef size_t at
+    for at in range(scan.live_count):
+        log.has_other_keys = log.has_other_keys or not scan.live[at].file.key.is_current
+        if scan.live[at].is_locked and log.keys.passes_locked:
+            log.locked_count += 1
+        elif scan.live[at].is_locked:
+            log.locked_file = scan.live[at].file.number
+        elif scan.live[at].file.key.is_current and log.keys.cipher:
+            log.opens_some = True
+    return log.locked_file == 0
+
+
 cdef int _read_heads(Scan* scan) noexcept nogil:
     cdef Reading* it
     cdef FileHead* head
@@ -314,13 +351,14 @@ cdef int _read_heads(Scan* scan) noexcept nogil:
     cdef int copy
     for at in range(scan.file_count):
         it = &scan.files[at]
+        it.file.key.is_current = scan.log.keys.cipher == CIPHER_NONE
         for copy in range(2):
-            if it.file.size < copy * FILE_HEAD_COPY + sizeof(FileHead):
+            if it.file.size < copy * FILE_HEAD_COPY + sizeof(FileHead) + sizeof(KeyHead):
                 continue
             head = <FileHead*> (it.file.image + copy * FILE_HEAD_COPY)
             if not file_head_is_good(head):
                 continue
-            if head.version > FORMAT_VERSION:
+            if head.version > FORMAT_ENCRYPTED or not _read_key(scan, it, head):
                 return RECOVERED_NEWER
             scan.log.salt = head.salt
             scan.log.salt_is_known = True
@@ -329,6 +367,8 @@ cdef int _read_heads(Scan* scan) noexcept nogil:
                 it.previous_file = head.previous_file
                 it.previous_end = head.previous_end
                 it.previous_round = head.previous_round
+    for at in range(scan.file_count):
+        scan.files[at].file.salt = scan.log.salt
     return RECOVERED
 
 
@@ -418,6 +458,7 @@ cdef void _retire_others(Scan* scan) noexcept nogil:
         if room_for(<void**> &log.retired, &log.retired_room, log.retired_count, sizeof(LogRetired)) != NULL:
             log.retired[log.retired_count].number = file.number
             log.retired[log.retired_count].is_damaged = file.is_damaged
+            log.retired[log.retired_count].must_go = not file.key.is_current
             log.retired_count += 1
         free(file.image)
         free(file)
@@ -472,6 +513,8 @@ cdef void _scan(Scan* scan) noexcept nogil:
         _look_for_unknown(scan)
     _find_live(scan)
     _set_limits(scan)
+    if not _are_open(scan):
+        return
     for at in range(scan.live_count):
         it = scan.live[at]
         scan.has_base = at > 0
@@ -518,7 +561,9 @@ cdef int log_recover(Log* log) noexcept nogil:
     result = _read_heads(&scan)
     if result == RECOVERED:
         _scan(&scan)
-        if not scan.has_failed:
+        if log.locked_file:
+            result = RECOVERED_LOCKED
+        elif not scan.has_failed:
             _retire_others(&scan)
             _write_again(&scan)
         log.round_number = log.synced = log.written = scan.number if scan.number > scan.proven else scan.proven
@@ -527,7 +572,7 @@ cdef int log_recover(Log* log) noexcept nogil:
         if scan.has_failed:
             log.failed = ENOMEM
             result = RECOVERED_NOTHING
-        else:
+        elif result == RECOVERED:
             log_begin(log)
     for at in range(scan.file_count):
         free(scan.files[at].seen)

@@ -11,6 +11,7 @@ from framework_jetstream.log._record cimport (
     GROUP, ROUND_MAGIC, SECTOR_BYTES, GroupState, RecordHead, RoundHead, head_sum, place_sum, record_bytes, rounded,
 )
 from framework_jetstream.log._records cimport record_fill, record_length
+from framework_jetstream.log._seals cimport tags_of_pieces, tags_of_record
 
 
 cdef LogRound* round_new(Log* log, LogFile* file) noexcept nogil:
@@ -107,7 +108,7 @@ cdef bint record_write(
     """Put a record into the open round, which has room for it."""
     cdef LogRound* it = log.open
     cdef uint64_t place = it.offset + it.length
-    cdef uint64_t length = record_length(parts, count)
+    cdef uint64_t length = record_length(parts, count) + tags_of_pieces(&it.file.key, parts, count)
     cdef RecordHead* head = <RecordHead*> block_room(log, it.file, length)
     if head == NULL or not round_add(it, <char*> head, length):
         log.failed = ENOMEM
@@ -122,12 +123,12 @@ cdef char* record_copy(Log* log, uint32_t group, const char* source) noexcept no
     """Put a record that was made elsewhere into the open round, which has room for it; return where it lies, NULL: no memory."""
     cdef LogRound* it = log.open
     cdef uint64_t place = it.offset + it.length
-    cdef uint64_t length = (<const RecordHead*> source).length
+    cdef uint64_t length = (<const RecordHead*> source).length + tags_of_record(&it.file.key, <const RecordHead*> source)
     cdef RecordHead* head = <RecordHead*> block_room(log, it.file, length)
     if head == NULL or not round_add(it, <char*> head, length):
         log.failed = ENOMEM
         return NULL
-    memcpy(head, source, length)
+    memcpy(head, source, (<const RecordHead*> source).length)
     head.group = group
     head.crc = head_sum(place_sum(log.salt, it.file.number, place), head, record_bytes(head))
     it.record_count += 1

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+    from framework_jetstream.encryption._cipher import Keys
+
 _MODE: Final = 0o750
 
 
@@ -27,17 +29,19 @@ class LogFolder:
     Args:
         folder: Is made if it is not there.
         sync_interval_s: Seconds between syncs; 0: each round is synced before it is acknowledged.
+        keys: What files are encrypted with; None: they are not.
 
     Raises:
-        StoreError: Another process has it, or it can't be read or written.
-        NewerVersionError: A newer version wrote in it.
+        StoreError: Another process has it, or it can't be read or written; a newer version wrote in
+            it, or a file that is needed is encrypted with a key that is not there.
     """
 
-    def __init__(self, folder: Path, sync_interval_s: float = 0) -> None:
+    def __init__(self, folder: Path, sync_interval_s: float = 0, keys: Keys | None = None) -> None:
         self.folder: Final = folder
         self.wake_fd: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         always = sync_interval_s <= 0
-        self.log: Final = Log(salt=random.SystemRandom().getrandbits(63), syncs_always=always)
+        salt = random.SystemRandom().getrandbits(63)
+        self.log: Final = Log(salt=salt, syncs_always=always, keys=keys)
         try:
             folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
             self.thread: Final = LogThread(
@@ -51,6 +55,9 @@ class LogFolder:
         except OSError as error:
             os.close(self.wake_fd)
             raise StoreError(f"{folder} can't be used for streams: {error}") from error
+        except FrameworkError as error:
+            os.close(self.wake_fd)
+            raise StoreError(f"{folder} can't be opened: {error}") from error
 
     def trouble(self) -> str:
         """Return why nothing can be stored now; empty: it can."""

@@ -11,19 +11,21 @@ from framework_jetstream.log._face import Log
 if TYPE_CHECKING:
     import os
 
+    from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log.record import Damage
 
 _FILE_NAME: Final = re.compile(r"[0-9]{10}\.log")
 
 
-def read_log(folder: str | os.PathLike[str]) -> Log:
+def read_log(folder: str | os.PathLike[str], keys: Keys | None = None) -> Log:
     """Return a log as it is in a folder: its groups, damage and entries. It is not to be written.
 
     Raises:
         OSError: The folder can't be read.
         NewerVersionError: A newer version wrote it.
+        LockedFileError: It is encrypted with another key.
     """
-    log = Log()
+    log = Log(keys=keys)
     for file in sorted(it for it in Path(folder).iterdir() if _FILE_NAME.fullmatch(it.name)):
         data = file.read_bytes()
         log.load(int(file.stem), len(data))[:] = data

@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from framework_jetstream.encryption._cipher cimport KeyRing
 from framework_jetstream.store._block cimport HeldBlock
+from framework_jetstream.store._pages cimport Pages
 from framework_jetstream.store._segment cimport BlockRow, Buffer, SegmentRow
 
 cdef enum:
@@ -29,6 +31,7 @@ cdef struct OpenSegment:
     uint64_t file
     # 0: none is here.
     int64_t handle
+    Pages pages
     BlockRow* rows
     uint32_t count
     # 0: its directories are lost.
@@ -38,6 +41,7 @@ cdef struct OpenSegment:
 cdef struct BodyReader:
     SegmentFiles files
     uint64_t salt
+    const KeyRing* keys
     OpenSegment[SEGMENTS_OPEN_MAX] segments
     uint64_t uses
     uint64_t group
@@ -49,10 +53,12 @@ cdef struct BodyReader:
     Buffer columns
     Buffer stored
     Buffer plain
+    Buffer pages
+    # As they stand in a file that is encrypted.
     const char* bodies
 
 
-cdef void bodies_begin(BodyReader* reader, const SegmentFiles* files, uint64_t salt) noexcept nogil
+cdef void bodies_begin(BodyReader* reader, const SegmentFiles* files, uint64_t salt, const KeyRing* keys) noexcept nogil
 cdef int bodies_read(
     BodyReader* reader, uint64_t group, const SegmentRow* rows, size_t row_count, const HeldBlock* held, char* data, Buffer* lost
 ) noexcept nogil

@@ -5,25 +5,28 @@ entries be packed. Each is checked by the sum that stands beside it, and by its 
 named; what the system says is returned instead, for that may pass: no memory, no descriptor, a disk that does not answer.
 """
 
-from libc.errno cimport ENOENT, ENOMEM
+from libc.errno cimport EACCES, ENOENT, ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_seq, entry_begin, held_bytes
+from framework_jetstream.store._pages cimport PAGE_BYTES, PAGES_AT, PAGES_OPEN, PAGES_PLAIN, page_open, pages_end, pages_open
 from framework_jetstream.store._segment cimport (
     CODING_PLAIN, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd, SegmentReader, bodies_decode, buffer_add, directory_is_good,
     end_is_good, segment_close, segment_open,
 )
 
-cdef void bodies_begin(BodyReader* reader, const SegmentFiles* files, uint64_t salt) noexcept nogil:
+cdef void bodies_begin(BodyReader* reader, const SegmentFiles* files, uint64_t salt, const KeyRing* keys) noexcept nogil:
     """Have no segment open.
 
     Args:
         salt: Of the log.
+        keys: Of segments that are encrypted; they stay where they are.
     """
     memset(reader, 0, sizeof(BodyReader))
+    reader.keys = keys
     reader.files = files[0]
     reader.salt = salt
 
@@ -51,18 +54,62 @@ cdef void bodies_end(BodyReader* reader) noexcept nogil:
     free(reader.columns.chars)
     free(reader.stored.chars)
     free(reader.plain.chars)
+    free(reader.pages.chars)
 
 
 # ---- where blocks stand --------------------------------------------------------------------------------------------------
 
 
-cdef int _read(BodyReader* reader, int64_t handle, uint64_t offset, Buffer* into, size_t length) noexcept nogil:
+cdef int _read_pages(BodyReader* reader, const OpenSegment* segment, uint64_t offset, char* into, size_t length) noexcept nogil:
+    """Read from a file that is encrypted; what is in a page that is bad becomes zeros, which have none of the sums."""
+    cdef const Pages* pages = &segment.pages
+    cdef uint64_t page = offset // PAGE_BYTES, begin = pages_end(pages, page), stored, at, from_, to, plain_length
+    cdef uint64_t end = min(pages_end(pages, (offset + length + PAGE_BYTES - 1) // PAGE_BYTES), pages.stored)
+    cdef const char* plain
+    cdef int error = 0
+    if offset + length > pages.length:
+        return LOST
+    memset(into, 0, length)
+    reader.pages.used = 0
+    if end > begin:
+        if buffer_add(&reader.pages, NULL, end - begin) == NULL:
+            return ENOMEM
+        error = reader.files.read(reader.files.self, segment.handle, begin, reader.pages.chars, end - begin)
+    while not error and page * PAGE_BYTES < offset + length:
+        stored = pages_end(pages, page) - begin
+        plain = page_open(pages, page, reader.pages.chars + stored, end - begin - stored if begin + stored < end else 0, &plain_length)
+        at = page * PAGE_BYTES
+        from_ = max(at, offset)
+        to = min(at + plain_length, offset + length)
+        if plain != NULL and from_ < to:
+            memcpy(into + (from_ - offset), plain + (from_ - at), to - from_)
+        page += 1
+    return error
+
+
+cdef int _read(BodyReader* reader, const OpenSegment* segment, uint64_t offset, Buffer* into, size_t length) noexcept nogil:
     if length == 0:
         return LOST
     into.used = 0
     if buffer_add(into, NULL, length) == NULL:
         return ENOMEM
-    return reader.files.read(reader.files.self, handle, offset, into.chars, length)
+    if segment.pages.key.cipher:
+        return _read_pages(reader, segment, offset, into.chars, length)
+    return reader.files.read(reader.files.self, segment.handle, offset, into.chars, length)
+
+
+cdef int _open_pages(BodyReader* reader, OpenSegment* segment, uint64_t size) noexcept nogil:
+    """Find out how a file is encrypted, if it is."""
+    cdef uint64_t head_bytes = min(size, <uint64_t> PAGES_AT)
+    cdef int error = _read(reader, segment, 0, &reader.stored, head_bytes) if head_bytes == PAGES_AT else 0
+    cdef int found
+    if error:
+        return error
+    found = pages_open(reader.keys, segment.group, segment.file, reader.stored.chars, head_bytes, &segment.pages)
+    segment.pages.stored = size
+    if found == PAGES_PLAIN:
+        segment.pages.length = size
+    return 0 if found in (PAGES_PLAIN, PAGES_OPEN) else EACCES
 
 
 cdef int _take_rows(OpenSegment* segment, const char* directory) noexcept nogil:
@@ -84,12 +131,12 @@ cdef int _read_rows(BodyReader* reader, OpenSegment* segment, const SegmentReade
     cdef int error
     if size < sizeof(SegmentEnd):
         return LOST
-    error = _read(reader, segment.handle, at, &reader.stored, sizeof(SegmentEnd))
+    error = _read(reader, segment, at, &reader.stored, sizeof(SegmentEnd))
     if error:
         return error
     if not end_is_good(whose, reader.stored.chars, at, &end) or end.directory_at > size or end.directory_bytes > size - end.directory_at:
         return LOST
-    error = _read(reader, segment.handle, end.directory_at, &reader.stored, end.directory_bytes)
+    error = _read(reader, segment, end.directory_at, &reader.stored, end.directory_bytes)
     if error:
         return error
     if not directory_is_good(whose, reader.stored.chars, end.directory_bytes, end.directory_at):
@@ -100,7 +147,7 @@ cdef int _read_rows(BodyReader* reader, OpenSegment* segment, const SegmentReade
 cdef int _search_rows(BodyReader* reader, OpenSegment* segment, uint64_t size) noexcept nogil:
     """Find where blocks stand in a file of which a part is damaged; none, if nothing says it."""
     cdef SegmentReader whole
-    cdef int error = _read(reader, segment.handle, 0, &reader.stored, size)
+    cdef int error = _read(reader, segment, 0, &reader.stored, size)
     if error:
         return error
     if segment_open(&whole, reader.stored.chars, size, reader.salt, segment.group, segment.file):
@@ -127,8 +174,11 @@ cdef int _open(BodyReader* reader, OpenSegment* segment, uint64_t group, uint64_
     whose.salt = reader.salt
     whose.group = group
     whose.file = file
-    error = _read_rows(reader, segment, &whose, <uint64_t> size)
-    return _search_rows(reader, segment, <uint64_t> size) if error == LOST else error
+    error = _open_pages(reader, segment, <uint64_t> size)
+    if error:
+        return error
+    error = _read_rows(reader, segment, &whose, segment.pages.length)
+    return _search_rows(reader, segment, segment.pages.length) if error == LOST else error
 
 
 cdef OpenSegment* _segment(BodyReader* reader, uint64_t group, uint64_t file, int* error) noexcept nogil:
@@ -172,12 +222,12 @@ cdef int _load_block(BodyReader* reader, const OpenSegment* segment, const Block
     """Read the bodies and columns of a block."""
     cdef int error
     reader.file = 0
-    error = _read(reader, segment.handle, row.columns_at, &reader.columns, <size_t> row.count * sizeof(ColumnEntry))
+    error = _read(reader, segment, row.columns_at, &reader.columns, <size_t> row.count * sizeof(ColumnEntry))
     if error:
         return error
     if crc32c(0, reader.columns.chars, row.count * sizeof(ColumnEntry)) != row.columns_crc:
         return LOST
-    error = _read(reader, segment.handle, row.body_at, &reader.stored, row.stored)
+    error = _read(reader, segment, row.body_at, &reader.stored, row.stored)
     if error:
         return error
     reader.bodies = reader.stored.chars

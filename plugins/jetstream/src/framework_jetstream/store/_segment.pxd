@@ -21,6 +21,7 @@ cdef enum:
     SEGMENT_VERSION = 1
     DIRECTORY_MAGIC = 0x52494453  # SDIR
     BLOCK_PLAIN_BYTES = 65536  # of a block, but for a message that is larger
+    SEGMENT_PAGE_BYTES = 4096  # of what is encrypted together
 
 cdef enum:  # how bodies are stored
     CODING_PLAIN = 0
@@ -114,6 +115,8 @@ cdef struct SegmentWriter:
     uint64_t group
     uint64_t file
     int coding
+    bint is_encrypted
+    # Will be, in pages: both directories are not to be in one.
     bint has_failed
     # No memory.
     S2Encoder* encoder

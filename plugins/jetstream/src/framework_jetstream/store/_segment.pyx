@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from framework.wire._s2 cimport S2_FAST, s2_bound, s2_chunk_length, s2_decode, s2_encode, s2_encoder_free, s2_encoder_new, s2_plain_length
 from framework_jetstream.log._crc32c cimport crc32c
-from framework_jetstream.log._record cimport head_sum
+from framework_jetstream.log._record cimport head_sum, rounded
 from framework_jetstream.store._block cimport HAS_HEADER
 
 cdef enum:
@@ -180,9 +180,10 @@ cdef void _write_directory(SegmentWriter* writer) noexcept nogil:
 cdef bint segment_end(SegmentWriter* writer) noexcept nogil:
     """Write the rest; the segment is `out`. False: no memory."""
     cdef SegmentEnd end
-    cdef uint64_t at
+    cdef uint64_t at, length
     cdef size_t number
     cdef BlockRow* rows
+    cdef void* zeros
     _end_block(writer)
     at = writer.out.used
     _put(writer, &writer.out, writer.columns.chars, writer.columns.used)
@@ -196,6 +197,13 @@ cdef bint segment_end(SegmentWriter* writer) noexcept nogil:
     end.directory_at = writer.out.used
     _write_directory(writer)
     end.directory_bytes = writer.out.used - end.directory_at
+    if writer.is_encrypted:
+        length = rounded(writer.out.used, SEGMENT_PAGE_BYTES) - writer.out.used
+        zeros = buffer_add(&writer.out, NULL, length)
+        if zeros == NULL:
+            writer.has_failed = True
+        else:
+            memset(zeros, 0, length)
     _write_directory(writer)
     end.crc = head_sum(
         segment_place(writer.salt, writer.group, writer.file, writer.out.used), &end.crc, sizeof(end) - CRC_AT
@@ -319,6 +327,8 @@ cdef uint64_t _find_directory(SegmentReader* reader) noexcept nogil:
     if _read_end(reader, &end):
         at = end.directory_at
         other = at + end.directory_bytes
+        if not _directory_stands_at(reader, other):
+            other = rounded(other, SEGMENT_PAGE_BYTES)
         if not _directory_stands_at(reader, at):
             _damage(reader, SEGMENT_DIRECTORY, 0, 0, at)
             at = 0

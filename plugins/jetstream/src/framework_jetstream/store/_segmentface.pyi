@@ -1,5 +1,7 @@
 from typing import NamedTuple
 
+from framework_jetstream.encryption._cipher import Keys
+
 class SegmentDamage(NamedTuple):
     reason: int
     first_seq: int
@@ -13,4 +15,10 @@ class Segment(NamedTuple):
     lives: list[tuple[int, int]]
     damage: list[SegmentDamage]
 
-def read_segment(data: bytes, salt: int = ..., group: int = ..., file: int = ...) -> Segment: ...
+def read_segment(
+    data: bytes,
+    salt: int = ...,
+    group: int = ...,
+    file: int = ...,
+    keys: Keys | None = None,
+) -> Segment: ...

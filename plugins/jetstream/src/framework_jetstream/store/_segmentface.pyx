@@ -4,6 +4,8 @@ from collections import namedtuple
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from framework_jetstream.encryption._cipher cimport Keys
+from framework_jetstream.store._pages cimport plain_bytes
 from framework_jetstream.store._segment cimport (
     LiveRun, SegmentMessage, SegmentReader, segment_close, segment_next, segment_open, segment_run,
 )
@@ -23,7 +25,7 @@ cdef list damage_of(const SegmentReader* reader):
     ]
 
 
-def read_segment(data: bytes, salt: int = 0, group: int = 0, file: int = 0) -> Segment:
+def read_segment(data: bytes, salt: int = 0, group: int = 0, file: int = 0, keys: Keys | None = None) -> Segment:
     """Read all of a segment.
 
     Args:
@@ -31,15 +33,22 @@ def read_segment(data: bytes, salt: int = 0, group: int = 0, file: int = 0) -> S
         salt: What the file has to be written with, as `group` and `file`.
         group: Of the stream in the log.
         file: Its number; 0: all three are what the file says itself.
+        keys: Of files that are encrypted.
 
     Returns:
         Messages as (sequence, subject, header, payload, time), runs of messages of earlier files that live as (first sequence, count),
         and what is damaged, for which 0 as sequences means that nothing is lost, or that it is not known what.
+
+    Raises:
+        LockedFileError: It is encrypted with another key.
     """
     cdef SegmentReader reader
     cdef SegmentMessage message
     cdef LiveRun run
     cdef uint64_t at
+    cdef bint is_current
+    cdef Keys those = keys if keys is not None else Keys()
+    data = plain_bytes(&those.ring, data, group, file, &is_current)
     messages = []
     lives = []
     if segment_open(&reader, data, len(data), salt, group, file):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
+    from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.store._segmentface import Segment, SegmentDamage
 
 
@@ -34,19 +35,22 @@ class SegmentReason(IntEnum):
     """A newer version wrote the file; it was not read."""
 
 
-def read_segments(folder: str | os.PathLike[str]) -> Iterator[tuple[str, Segment]]:
+def read_segments(
+    folder: str | os.PathLike[str], keys: Keys | None = None
+) -> Iterator[tuple[str, Segment]]:
     """Yield the segments beside a log by name, those of a stream in their order.
 
     Raises:
         OSError: One can't be read.
+        LockedFileError: One is encrypted with another key.
     """
     segments = SegmentFolder(folder)
     for group, file in segments.files():
         data = segments.read(group, file)
         # What the name says and the file does not is damage; the salt is the file's own.
-        said = read_segment(data)
+        said = read_segment(data, keys=keys)
         if (said.group, said.file) != (group, file):
-            said = read_segment(data, 0, group, file)
+            said = read_segment(data, 0, group, file, keys)
         yield name_of(group, file), said
 
 

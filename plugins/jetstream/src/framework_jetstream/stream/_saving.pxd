@@ -20,6 +20,7 @@ cdef struct Save:
     uint64_t file_bytes
     # A file ends when it is so long.
     int coding
+    bint is_encrypted
     uint32_t rewrites_max
     # So many segments at most are written again of which something lives; 0: any number.
     bint keeps_all

@@ -304,6 +304,7 @@ cdef bint save_next(Save* save, SegmentWriter* writer, BodyReader* reader) noexc
     row.file = save.next_file
     save.next_file += 1
     segment_begin(writer, save.salt, save.group, row.file, save.coding, save.number_end)
+    writer.is_encrypted = save.is_encrypted
     next_seq = _write_span(save, writer, &plan[save.at_plan], row.first_seq, reader)
     if next_seq:
         row.last_seq = next_seq - 1
