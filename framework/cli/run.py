@@ -55,7 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     with registry.attributing():
         processes = registry.topology_processes(topology)
     return run_servers(
-        [*commands, *(ServerCommand(spec.name, spec.arguments) for spec in processes)],
+        [
+            *commands,
+            *(ServerCommand(it.name, it.arguments, it.start_deadline_s) for it in processes),
+        ],
         title=topology.name,
         file=arguments.file,
         log_folder=arguments.log_dir,

@@ -22,6 +22,8 @@ class ProcessSpec(Struct, frozen=True, kw_only=True):
     """In the status; none that a server of the topology has."""
     arguments: tuple[str, ...]
     """The program and its arguments."""
+    start_deadline_s: float | None = None
+    """From launch to ready, then it is killed and started again; None: as long as a server may."""
 
     def __post_init__(self) -> None:
         check_name("process", self.name)

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 EXIT_REFUSED = 1
 """Exit status of a server that says why it will not start, as nats-server's; retrying is vain."""
@@ -72,6 +73,12 @@ class RestartPolicy(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         assert 0 < self.delay_first_s <= self.delay_max_s
         assert 0 <= self.first_failures_max <= self.failures_max
+
+    def of(self, start_deadline_s: float | None) -> RestartPolicy:
+        """Return the policy of a process whose start may take so long; None: as it is."""
+        if start_deadline_s is None:
+            return self
+        return replace(self, start_deadline_s=start_deadline_s)
 
     def delay_s(self, failures: int) -> float:
         """Return the wait before the restart that follows `failures` failures in a row; >= 1."""

@@ -33,6 +33,8 @@ class ServerCommand(Struct, frozen=True):
     name: str
     arguments: tuple[str, ...]
     """The program and its arguments."""
+    start_deadline_s: float | None = None
+    """From launch to ready; None: that of the policy."""
 
 
 class Listener(Protocol):

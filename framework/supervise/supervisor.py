@@ -101,7 +101,7 @@ class Supervisor(Component):
                 ServerProcess,
                 command=command,
                 launcher=self._launcher,
-                policy=self._policy,
+                policy=self._policy.of(command.start_deadline_s),
                 changed=self._tell_changed,
                 sections=self._sections,
                 name=command.name,

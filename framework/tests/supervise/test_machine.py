@@ -27,6 +27,13 @@ def started(policy: RestartPolicy | None = None) -> ServerMachine:
     return machine
 
 
+def test_a_process_may_have_a_deadline_of_its_own() -> None:
+    policy = RestartPolicy(failures_max=4)
+
+    assert policy.of(None) is policy
+    assert (180.0, 4) == (policy.of(180.0).start_deadline_s, policy.of(180.0).failures_max)
+
+
 def test_start_launches_and_sets_a_deadline() -> None:
     machine = ServerMachine(RestartPolicy(start_deadline_s=7))
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from framework_spark.jobs import START_DEADLINE_S
 
 from framework.cli.plugin_choice import PluginChoice
 from framework.cli.topologies import load_topology
@@ -44,7 +45,7 @@ def processes(tmp_path):
 def test_a_job_is_one_process_whatever_servers_there_are(processes, tmp_path):
     [job] = processes(TOPOLOGY)
 
-    assert "analytics" == job.name
+    assert ("analytics", START_DEADLINE_S) == (job.name, job.start_deadline_s)
     env, urls, python, *words = job.arguments
     assert ("/usr/bin/env", sys.executable) == (env, python)
     assert "NATS_URL=nats://127.0.0.1:24101,nats://127.0.0.1:24102" == urls

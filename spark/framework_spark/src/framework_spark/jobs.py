@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from framework.spec import ProcessSpec
 from framework_spark.commands import job_words
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from framework.topology import Topology
 
+START_DEADLINE_S: Final = 180.0
+"""Spark takes ten seconds to start, and on a machine that is busy with other things many more."""
 _WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - that a server listens on
 
 
@@ -32,7 +34,11 @@ def processes_of(topology: Topology) -> Iterator[ProcessSpec]:
     for name, job in jobs.items():
         file = Path(topology.file).resolve().parent / job.file
         words = job_words(str(file), job.arguments, cores=str(job.cores), memory=job.memory)
-        yield ProcessSpec(name=name, arguments=("/usr/bin/env", f"NATS_URL={urls}", *words))
+        yield ProcessSpec(
+            name=name,
+            arguments=("/usr/bin/env", f"NATS_URL={urls}", *words),
+            start_deadline_s=START_DEADLINE_S,
+        )
 
 
 def _urls(topology: Topology) -> Iterator[str]:
