@@ -123,6 +123,10 @@ cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Com
         consumer_close(engine, consumer)
     else:
         consumer_forget(engine, consumer)
+    if group == NULL:
+        # It was closed with its stream.
+        answer_made(engine, command.id, 0, 0)
+        return CARRIED_OUT
     group_close(engine, group, command)
     return CARRIED_KEPT
 
