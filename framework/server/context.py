@@ -131,6 +131,7 @@ class Context(ServerContext):
             plane,
             blame=partial(plugins.blame, "port"),
             is_needed=self.gates.needs_port,
+            confirm=bridge.confirm,
             log=log,
         )
         self._identity = identity

@@ -28,6 +28,9 @@ RELOAD_OPTIONS_MAX: Final = 32
 PORT_READY_S: Final = 60.0
 """That a start waits for ports whose plugins have something to bring back first."""
 
+PORT_LEAVE_S: Final = 2.0
+"""That a stop waits for what a port has to say at the end, and for clients that take it."""
+
 GATE_TAKE_S: Final = 1.0
 """That a gate's thread waits for a batch at a time; it is woken when one comes, or none will."""
 

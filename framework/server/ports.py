@@ -9,7 +9,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from framework.server.limits import PORT_READY_S, STOP_DEADLINE_S
+from framework.server.limits import PORT_LEAVE_S, PORT_READY_S, STOP_DEADLINE_S
 from framework.server.stopping import call_in_thread
 from framework.spec.ports import PortRow
 
@@ -33,6 +33,7 @@ class Ports:
         plane: Opens them.
         blame: Names the plugin of one that fails.
         is_needed: Whether a port, by its name, decides at a gate.
+        confirm: Returns when the plane has turned once more.
         log: The server's logger.
     """
 
@@ -42,11 +43,13 @@ class Ports:
         *,
         blame: Callable[[str, BaseException], BaseException],
         is_needed: Callable[[str], bool],
+        confirm: Callable[[], Awaitable[None]],
         log: FilteringBoundLogger,
     ) -> None:
         self._plane = plane
         self._blame = blame
         self._is_needed = is_needed
+        self._confirm = confirm
         self._log = log
         self._ports: dict[str, tuple[PortSpec, Port]] = {}
 
@@ -119,5 +122,21 @@ class Ports:
 
     async def _close(self, spec: PortSpec) -> None:
         _, port = self._ports.pop(spec.name)
+        if spec.leave is not None:
+            await self._leave(spec.leave, spec.name, port)
         port.close()
         await call_in_thread(spec.stop)
+
+    async def _leave(self, leave: Callable[[], Awaitable[None]], name: str, port: Port) -> None:
+        """Let a port say its last, and return when the plane has published it."""
+        try:
+            async with asyncio.timeout(PORT_LEAVE_S):
+                await leave()
+                while port.said_bytes:
+                    await self._confirm()
+        except TimeoutError:
+            self._log.error("{component} has more to say than time", component=f"port {name}")
+        except Exception as error:  # noqa: BLE001 - it is closed all the same
+            self._log.error(
+                "Stopping {component} failed", component=f"port {name}", error=repr(error)
+            )

@@ -100,6 +100,11 @@ class Port(Protocol):
         """How many rows it has lost because it held `bytes_max` already."""
         ...
 
+    @property
+    def said_bytes(self) -> int:
+        """Bytes of what it has published and the server has not taken."""
+        ...
+
     def fileno(self) -> int:
         """Return a descriptor that is readable when something has come since `take` found nothing.
 
@@ -182,6 +187,10 @@ class PortSpec(Struct, frozen=True, kw_only=True):
     stop: Callable[[], None]
     """Called on a thread of its own when the port has been closed: returns when the thread of
     `start` uses it no more. After five seconds the server goes on to stop without it."""
+    leave: Callable[[], Awaitable[None]] | None = None
+    """Called in the control loop before the port is closed, with all clients still there: says
+    the last that is to be said. That and what was published before is waited for, two seconds at
+    most; None: there is nothing to say."""
     bytes_max: int = PORT_BYTES_MAX
     """Bytes of messages that it may hold in batches that it has not let go of."""
     overflow: Overflow = Overflow.REFUSE
@@ -196,6 +205,8 @@ class PortSpec(Struct, frozen=True, kw_only=True):
         what = f"port {self.name}"
         check_function(what, "start", self.start)
         check_function(what, "stop", self.stop)
+        if self.leave is not None:
+            check_function(what, "leave", self.leave, is_async=True)
         for field in ("bytes_max", "said_bytes_max"):
             value = getattr(self, field)
             check(what, field, value, is_good=value > 0, expected="above 0")

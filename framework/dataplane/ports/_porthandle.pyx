@@ -17,7 +17,7 @@ from framework.dataplane.ports._portface cimport (
     face_free, face_made, face_next, face_say_records, face_subscribe, face_unsubscribe, face_unwatch, face_watch, framework_message,
     message_size, message_write,
 )
-from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_made, batch_of
+from framework.dataplane.ports._sinkbatch cimport atomic_add_users, atomic_get, batch_made, batch_of
 
 import os
 
@@ -137,6 +137,11 @@ cdef class Port:
     def dropped(self) -> int:
         """How many rows it has lost because it held `bytes_max` already."""
         return self.face.port.sink.dropped
+
+    @property
+    def said_bytes(self) -> int:
+        """Bytes of records that it has published and the plane has not."""
+        return atomic_get(&self.face.port.said_bytes)
 
     def capsule(self) -> object:
         """Return the port as a capsule `framework.port.1` with a `framework_port`, for compiled code; it keeps the port."""

@@ -103,3 +103,35 @@ def test_a_server_stops_its_ports_and_shows_them(server: ServerProcess) -> None:
     assert found["ports"] == [{"name": "echo", "dropped": 0}]
     server.stop()
     assert "did not stop" not in server.log()
+
+
+LEAVING = """
+from framework.hookspecs import hookimpl
+from framework.spec import *
+
+@hookimpl
+def framework_ports(server):
+    ports = []
+
+    async def leave():
+        last = ports[0].outgoing()
+        last.add(server.account_number(GLOBAL_ACCOUNT), b"last", b"words")
+        ports[0].publish(last)
+
+    yield PortSpec(name="leaving", start=ports.append, stop=lambda: None, leave=leave)
+"""
+
+
+def test_clients_get_the_last_that_a_port_says(start_server: StartServer, tmp_path: Path) -> None:
+    plugins = tmp_path / "plugins"
+    plugins.mkdir(mode=0o700)
+    (plugins / "leaving.py").write_text(LEAVING)
+    server = start_server("--plugins-dir", str(plugins))
+    with server.client() as client:
+        client.log_in()
+        client.send(b"SUB last 1\r\n")
+        client.flush()
+        server.stop()
+        heard = client.read_until(b"MSG")[-1]
+
+    assert heard.body == b"words"

@@ -65,16 +65,28 @@ class Requests:
         """Return (header block, payload) of the next answer to such a reply subject."""
         return self.heard_with_subject(reply)[1:]
 
+    def heard_with_reply(self, reply):
+        """Return (reply subject, header block) of the next message; empty: it has none."""
+        operation = self._next_of(reply)
+        words = operation.line.split()
+        plain = 5 if operation.verb == b"HMSG" else 4
+        size = int(words[-2]) if operation.verb == b"HMSG" else 0
+        return words[3] if len(words) > plain else b"", operation.body[:size]
+
     def heard_with_subject(self, reply):
         """Return (subject, header block, payload) of the next message."""
+        operation = self._next_of(reply)
+        words = operation.line.split()
+        size = int(words[-2]) if operation.verb == b"HMSG" else 0
+        return words[1], operation.body[:size], operation.body[size:]
+
+    def _next_of(self, reply):
+        """Return the next message to a subscription of one's own."""
         sid = b"own" + reply.rpartition(".")[2].encode()
         while True:
             for at, operation in enumerate(self._heard):
-                words = operation.line.split()
-                if words[2] == sid:
-                    del self._heard[at]
-                    size = int(words[-2]) if operation.verb == b"HMSG" else 0
-                    return words[1], operation.body[:size], operation.body[size:]
+                if operation.line.split()[2] == sid:
+                    return self._heard.pop(at)
             self._heard.append(self._message())
 
     def _message(self):

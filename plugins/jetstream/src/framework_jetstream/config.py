@@ -16,8 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 DEFAULT_MAX_CONSUMERS = 1000
+DOMAIN_BYTES_MAX = 200
+"""It is part of subjects, beside names of streams and consumers."""
 DEFAULT_BLOCK_CACHE_BYTES = 32 << 20
 DEFAULT_STORAGE_TIMEOUT_S = 10.0
+
+
+FEATURE_FLAGS: Mapping[str, bool] = {
+    "js_ack_fc_v2": False,
+    "js_api_reply_v2": False,
+    "js_raft_delete_range": True,
+    "js_snapshot_sources": False,
+}
+"""Those of nats-server 2.15.2, as they are if nobody says anything: `feature_flags.go`."""
 
 
 class ServerLimits(Struct, frozen=True, omit_defaults=True):
@@ -65,6 +76,13 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     prev_key: str = ""
     cipher: str = ""
     """Empty: ChaCha20-Poly1305."""
+    feature_flags: Mapping[str, bool] = field(default_factory=dict)
+    """Of those that nats-server has, each as it is."""
+
+    @property
+    def has_scoped_acks(self) -> bool:
+        """Whether messages are acknowledged by subjects with domain and account."""
+        return self.feature_flags.get("js_ack_fc_v2", False)
 
 
 def jetstream_section() -> ConfigSection:
@@ -127,6 +145,7 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         key=value["key"],
         prev_key=value["prev_key"],
         cipher=value["cipher"].lower(),
+        feature_flags={**FEATURE_FLAGS, **value["feature_flags"]},
     )
 
 
@@ -146,19 +165,42 @@ def _limits_from_values(value: Mapping[str, Any]) -> ServerLimits:
 
 
 def _settle_all(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Let the folder stand at the top level as well."""
-    block, folder = values["jetstream"], values["store_dir"]
+    """Let the folder stand at the top level as well, and flags only there."""
+    block, folder, flags = values["jetstream"], values["store_dir"], values["feature_flags"]
     if block and block["prev_key"] and not block["key"]:
         yield "jetstream.prev_key", "there is no `key` beside it: what is written needs one"
+    if block:
+        found: dict[str, bool] = {}
+        block["feature_flags"] = found
+        yield from _read_flags(flags, found)
     if block and folder:
         if block["store_dir"]:
             yield "store_dir", "stands in the block `jetstream` too; remove one of them"
         block["store_dir"] = folder
 
 
+def _read_flags(node: Node | None, found: dict[str, bool]) -> Iterator[tuple[str, str]]:
+    """Take the flags that nats-server has; yield what is wrong with them.
+
+    Source: nats-server `opts.go`, `processConfigFileLine`; `feature_flags.go`.
+    """
+    if node is None:
+        return
+    if not isinstance(node.value, dict):
+        yield "feature_flags", "expected a block"
+        return
+    for name, flag in node.value.items():
+        if not isinstance(flag.value, bool):
+            yield "feature_flags", f"{name} is true or false"
+        elif name in FEATURE_FLAGS:
+            found[name] = flag.value
+
+
 def _check_domain(domain: object) -> str | None:
     if any(char in " \t\r\n.*>" for char in str(domain)):
         return "a domain has no blanks, dots and wildcards"
+    if len(str(domain).encode()) > DOMAIN_BYTES_MAX:
+        return f"a domain has at most {DOMAIN_BYTES_MAX} bytes"
     return None
 
 
@@ -278,4 +320,7 @@ _OPTIONS = (
 _TOP = (
     Option(name="store_dir", kind=Kind.STRING, default="", aliases=("storedir",),
            flags=("sd", "store_dir"), help="Folder of what streams keep in files"),
+    Option(name="feature_flags", kind=Kind.FREE,
+           help="`js_ack_fc_v2`: messages are acknowledged by `$JS.ACK.<domain>.<account>.…`;"
+                " other flags of nats-server have no effect"),
 )  # fmt: skip

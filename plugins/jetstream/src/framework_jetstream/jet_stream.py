@@ -36,8 +36,8 @@ from framework_jetstream.api.records import (
 from framework_jetstream.api.requests import check_level, is_empty_request, read
 from framework_jetstream.api.subjects import CLUSTERED, SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
-from framework_jetstream.engine.link import EngineAnswers, EngineEvent
-from framework_jetstream.engine.verbs import Event, Verb
+from framework_jetstream.engine.link import EngineAnswer, EngineAnswers, EngineEvent
+from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Event, Verb
 from framework_jetstream.meta.effects import ChangeAsset, StartAsset, StopAsset
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.storage.records import kind_of
@@ -244,6 +244,9 @@ class JetStream(Component):
         check_before_all(kind, request.payload, is_strict=self._host.is_strict)
         if self._host.limits(request.account) is None:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        if kind == "stream_delete" and (request.account, name) in self._book.offline:
+            self._delete_offline(request, name)
+            return
         self._book.check_online(request.account, name)
         if handler := self._handlers.get(kind):
             handler(request, name)
@@ -461,6 +464,26 @@ class JetStream(Component):
         self._begin(entry).tell(Stream.Adopt(consumers, made))
 
     # -- storage kinds ---------------------------------------------------------------------------
+
+    def _delete_offline(self, request: JetStream.ApiRequest, name: str) -> None:
+        """Delete a stream that is not served; its segments go at the next start."""
+        if not is_empty_request(request.payload):
+            raise failure(ErrCode.NOT_EMPTY_REQUEST)
+        groups = list(self._book.offline[request.account, name].groups)
+
+        def close(told: EngineAnswer | None = None) -> None:
+            if told is not None and told.status == NOT_LOGGED:
+                error = failure(ErrCode.STREAM_DELETE, err=NOT_STORED).error
+                request.reply.set(refused("stream_delete", error))
+            elif groups:
+                # The stream goes last: what is not done now belongs to it then.
+                self._link.ask(self.actor_ref, Verb.CLOSE_ABANDONED, groups.pop(), then=close)
+            else:
+                self._book.forget_offline(request.account, name)
+                self._advisories.say_stream(request.account, name, "delete")
+                request.reply.set(answer("stream_delete", {"success": True}))
+
+        close()
 
     def _check_kind(self, config: StreamConfig) -> None:
         """Raise ApiFailure for a new stream that its storage kind can't keep now."""

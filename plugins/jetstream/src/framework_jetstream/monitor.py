@@ -220,8 +220,9 @@ class Monitor:
         }
 
     async def varz_fields(self) -> dict[str, Any]:
-        """Return `jetstream` of `/varz`."""
-        return await self._fields(has_folder=True)
+        """Return `jetstream` and `feature_flags` of `/varz`."""
+        fields = await self._fields(has_folder=True)
+        return {**fields, "feature_flags": dict(self._host.config.feature_flags)}
 
     async def statsz_fields(self) -> dict[str, Any]:
         """Return `jetstream` of STATSZ, which goes to other servers too."""
@@ -256,14 +257,6 @@ class Monitor:
         self._failing = problems
         for it in offline:
             stream = it.config.name
-            self.damage.append(
-                HealthProblem(
-                    kind="STREAM",
-                    error=f"JetStream: stream is offline: {it.reason}",
-                    account=it.account,
-                    stream=stream,
-                )
-            )
             self._server.log.error(
                 "Stream {account} > {stream} is offline until the next start: {reason}",
                 account=it.account,
@@ -303,6 +296,15 @@ class Monitor:
         ]
         if not question.is_shallow:
             problems += self.damage
+            problems += [
+                HealthProblem(
+                    kind="STREAM",
+                    error=f"JetStream: stream is offline: {it.reason}",
+                    account=it.account,
+                    stream=it.config.name,
+                )
+                for it in self._book.offline.values()
+            ]
         return [*problems, *self._look_for(question)]
 
     def _look_for(self, question: HealthQuestion) -> Sequence[HealthProblem]:

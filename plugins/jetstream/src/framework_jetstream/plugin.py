@@ -150,11 +150,19 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         server.component("jetstream").tell(JetStream.Restore(known, last, opened))
         return _all_of(opened.values())
 
+    async def leave() -> None:
+        from framework_jetstream.engine.verbs import Verb  # noqa: PLC0415 - for who has streams
+
+        told, owner = Reply[None](), server.component("jetstream")
+        parts.link.ask(owner, Verb.LEAVE_CLIENTS, 0, then=lambda _: told.set())
+        await told
+
     return [
         PortSpec(
             name="jetstream",
             start=start,
             stop=parts.link.join,
+            leave=leave,
             bytes_max=_PORT_BYTES_MAX,
             said_bytes_max=_PORT_BYTES_MAX,
         )
@@ -291,12 +299,12 @@ def framework_downloads(server: ServerContext) -> Iterable[DownloadSpec]:
 
 @hookimpl
 def framework_monitor_fields(server: ServerContext) -> Iterable[MonitorFields]:
-    """Fill `jetstream` in `/varz` and STATSZ."""
+    """Fill `jetstream` in `/varz` and STATSZ, and `feature_flags` in the former."""
     if server not in _parts:
         return []
     monitor, names = _parts[server].monitor, ("jetstream",)
     return [
-        MonitorFields(document="/varz", names=names, make=monitor.varz_fields),
+        MonitorFields(document="/varz", names=(*names, "feature_flags"), make=monitor.varz_fields),
         MonitorFields(document="STATSZ", names=names, make=monitor.statsz_fields),
     ]
 

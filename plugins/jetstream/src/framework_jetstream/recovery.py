@@ -76,6 +76,7 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
         known, description, named = _described(state)
         _check_sharing(engine, known)
         if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
+            offline[_stream_of(known)].groups.append(group)
             continue
         saved[group] = known
         numbers[group] = CONTROL_GROUP if isinstance(known, SavedGroup) else len(saved)
@@ -97,7 +98,8 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
             except (StorageProblemError, LockedFileError) as problem:
                 engine.abandon_stream(group)
                 del saved[group]
-                offline[_identity(known)] = Offline(known.account, known.config, str(problem))
+                what = str(problem)
+                offline[_identity(known)] = Offline(known.account, known.config, what, [group])
         elif isinstance(known, SavedGroup):
             engine.restore_group(numbers[group], group, known.replicas)
         else:

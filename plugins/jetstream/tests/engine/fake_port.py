@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MESSAGE, ANSWER, TEXT = 0, 1, c_void_p
 NOBODY = 1
+NO_ACCOUNT = 0xFFFFFFFF
 GONE = b"gone"
 """Where nobody listens."""
 
@@ -166,6 +167,9 @@ class FakePort:
 
     def _publish(self, _: int, messages: ctypes.Array[Message], count: int) -> int:
         for it in messages[:count]:
+            if it.account == NO_ACCOUNT:
+                self.unheard.append(it.token)
+                continue
             if it.text("inbox") == GONE and it.asks:
                 self.unheard.append(it.token)
                 self.missed.append(it.text("reply"))

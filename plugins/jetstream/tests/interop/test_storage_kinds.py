@@ -268,6 +268,69 @@ def test_a_client_library_sees_the_errors_of_a_kind_that_hangs(filled, shelf):
     assert info.config.metadata["framework.storage"] == "shelf"
 
 
+def test_who_waits_for_a_kind_that_fails_is_told(filled, shelf):
+    server, ask = filled
+    made = {"stream_name": "S", "config": {"durable_name": "D", "ack_policy": "explicit"}}
+    ask.api("CONSUMER.DURABLE.CREATE.S.D", made)
+    let_be(shelf, "raise")
+    inboxes = [ask.listen(), ask.listen()]
+    request = {"batch": COUNT, "expires": 60 * 10**9}
+    ask.request("$JS.API.CONSUMER.MSG.NEXT.S.D", request, inboxes[0])
+    heard = read_to_status(ask, inboxes[0])
+    await_sick(server)
+    ask.request("$JS.API.CONSUMER.MSG.NEXT.S.D", request, inboxes[1])
+    again = read_to_status(ask, inboxes[1])
+    let_be(shelf, "")
+    wait_until(ask, lambda: health_of(server)[0] == "ok")
+    rest = ask.fetch("S", "D", COUNT - len(heard) - len(again))
+
+    assert len(heard) < COUNT
+    assert again == []
+    assert [*heard, *(body for *_, body in rest)] == [payload_of(it + 1) for it in range(COUNT)]
+
+
+def read_to_status(ask, inbox):
+    """Return payloads of messages up to the status that the stream is offline."""
+    payloads = []
+    header, payload = ask.heard(inbox)
+    while not header:
+        payloads.append(payload)
+        header, payload = ask.heard(inbox)
+    assert header == b"NATS/1.0 503 Stream Offline\r\n\r\n"
+    return payloads
+
+
+def test_a_stream_that_is_offline_from_the_start_can_be_deleted(filled, start, log_in, shelf):
+    server, ask = filled
+    made = {"stream_name": "S", "config": {"durable_name": "D", "ack_policy": "explicit"}}
+    ask.api("CONSUMER.DURABLE.CREATE.S.D", made)
+    server.kill()
+    os.mkfifo(shelf / "gate")
+    (shelf / "mode").write_text("raise")
+    server = start()
+    with server.client() as client:
+        ask = log_in(client)
+        asked = ask.api("STREAM.DELETE.S", {"no": "payload"})
+        deleted = ask.api("STREAM.DELETE.S")
+        again = ask.api("STREAM.DELETE.S")
+        _, sick = health_of(server)
+        other = ask.api("STREAM.CREATE.N", {"name": "N", "subjects": ["s"]})
+    server.kill()
+    (shelf / "mode").unlink()
+    server = start()
+    with server.client() as client:
+        ask = log_in(client)
+        wait_until(ask, lambda: not kept_on(shelf))
+        names = ask.api("STREAM.NAMES")["streams"]
+
+    assert asked["error"]["err_code"] == 10038
+    assert deleted["success"]
+    assert again["error"]["err_code"] == 10059
+    assert "stream is offline" not in sick
+    assert other["config"]["name"] == "N"
+    assert names == ["N", "O"]
+
+
 @pytest.mark.parametrize("mode", [*BAD, "gone"])
 def test_a_kind_that_is_bad_at_a_start_loses_nothing(filled, start, log_in, shelf, mode):
     server, _ = filled

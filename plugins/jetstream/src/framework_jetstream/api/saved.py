@@ -89,6 +89,8 @@ class Offline(Struct, frozen=True):
     account: str
     config: StreamConfig
     reason: str
+    groups: list[int]
+    """Its own in the log, and those of its consumers."""
 
 
 class Restored(Struct, frozen=True):

@@ -17,7 +17,7 @@ cdef struct Pending:
     int64_t deadline_ns
     # When it is delivered again.
     uint64_t turn
-    # Of those that are queued: the lowest is delivered first.
+    # Of those that are queued: the lowest is delivered first. Of others the consumer's sequence of their last delivery.
     uint32_t deliveries
     # 0: nobody got it yet.
     uint16_t step
@@ -38,7 +38,9 @@ cdef struct Machine:
     uint64_t consumer_seq
     # Of the last delivery.
     uint64_t newest_consumer_seq
-    # Of the last message that was new; 0: that is not known.
+    # Of the last message that was new; 0: that is not known. Where messages wait, those know it themselves.
+    Seqs returned
+    # Of deliveries that nobody got and that others followed.
     uint64_t delivered_before
     # What `delivered_seq` was before it; NOT_KNOWN, too. Where messages wait, those know it themselves.
     uint64_t floor_seq

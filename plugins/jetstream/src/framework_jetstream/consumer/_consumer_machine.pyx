@@ -32,6 +32,7 @@ cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
 
 cdef enum:
     STEP_MAX = 0xffff
+    RETURNED_MAX = 4096
 
 cdef uint64_t NOT_KNOWN = <uint64_t> -1
 
@@ -165,6 +166,7 @@ cdef void machine_free(Machine* machine) noexcept nogil:
     free(machine.filters)
     free(machine.pending)
     seqs_free(&machine.exceeded)
+    seqs_free(&machine.returned)
     free(machine.skip)
     free(machine.terms.backoff_ns)
 
@@ -271,6 +273,8 @@ cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexc
             continue
         if messages_get(&stream.messages, pending.seq).seq == 0:
             machine_drop(machine, pending)
+        elif pending.deliveries == 0:
+            _queue(machine, pending)
         else:
             pending.deadline_ns = _deadline(machine, pending.deliveries, now_ns)
     while machine.skip_at < machine.skip_count and machine.skip[machine.skip_at] < machine.cursor:
@@ -445,7 +449,7 @@ cdef bint _step_back(Machine* machine) noexcept nogil:
     record = messages_get(&machine.stream.messages, seq)
     if before == NOT_KNOWN or not machine_wants(machine, subject_chars(record.subject), record.subject.length):
         return False
-    if machine.newest_consumer_seq == machine.consumer_seq:
+    if machine.terms.ack_policy == ACK_NONE and machine.newest_consumer_seq == machine.consumer_seq:
         machine.newest_consumer_seq -= 1
         machine.consumer_seq -= 1
     machine.num_pending += 1
@@ -456,6 +460,16 @@ cdef bint _step_back(Machine* machine) noexcept nogil:
     machine.floor_seq = min(machine.floor_seq, machine.delivered_seq)
     machine.floor_consumer_seq = min(machine.floor_consumer_seq, machine.consumer_seq)
     return True
+
+
+cdef void _return_seq(Machine* machine, uint64_t consumer_seq) noexcept nogil:
+    """Let a sequence of the consumer be given again, as soon as all that was given behind it came back, too."""
+    if machine.returned.count == RETURNED_MAX:
+        machine.returned.count = 0
+    seqs_add(&machine.returned, consumer_seq)
+    while machine.returned.count and machine.returned.seqs[machine.returned.count - 1] == machine.consumer_seq:
+        machine.returned.count -= 1
+        machine.consumer_seq -= 1
 
 
 cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil:
@@ -471,6 +485,8 @@ cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil:
     if found == NULL or found.is_queued or found.deliveries == 0:
         return
     found.deliveries -= 1
+    if machine.terms.ack_policy != ACK_NONE:
+        _return_seq(machine, found.turn)
     _queue(machine, found)
     if found.deliveries:
         return
@@ -605,6 +621,7 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
         machine.floor_consumer_seq = machine.consumer_seq
         machine.floor_seq = machine.delivered_seq
     else:
+        pending.turn = machine.consumer_seq
         pending.deadline_ns = _deadline(machine, pending.deliveries, now_ns)
     return True
 
@@ -671,6 +688,7 @@ cdef uint64_t machine_reset(Machine* machine, uint64_t seq) noexcept nogil:
     seq = max(seq if seq else machine.floor_seq + 1, <uint64_t> 1)
     machine.pending_first = machine.pending_end = machine.pending_live = machine.queued = machine.unheard = 0
     machine.newest_consumer_seq = 0
+    machine.returned.count = 0
     machine.exceeded.count = 0
     machine.skip_at = machine.skip_count = 0
     machine.skip_end = 0

@@ -1,7 +1,7 @@
 """A consumer's state as the log has it: all of it, or what has changed since the log was told last.
 
     head    where the consumer stands; it replaces what was said before
-    rows    messages that wait to be acknowledged, or were given up; one with no deliveries waits no more
+    rows    messages that wait to be acknowledged, or were given up; one with no deliveries waits no more, unless nobody got it
     skip    what is left of the last messages of subjects, in a whole state: sequences
 
 All numbers little-endian. What can be found out from the stream is not there: how much is pending, and which messages are gone.
@@ -17,7 +17,11 @@ from framework_jetstream.consumer._consumer_machine cimport (
 )
 
 cdef enum:
-    VERSION = 1
+    VERSION = 2
+    # 1 had no messages that nobody got: they were rows of one delivery.
+    GIVEN_UP = 1
+    UNHEARD = 2
+    # It waits to be delivered for the first time.
 
 
 cdef packed struct StateHead:
@@ -40,7 +44,7 @@ cdef packed struct StateRow:
     uint64_t seq
     uint64_t consumer_seq
     uint32_t deliveries
-    uint32_t is_given_up
+    uint32_t flags
 
 
 cdef size_t state_size(Machine* machine, uint32_t touched, bint is_whole) noexcept nogil:
@@ -54,9 +58,8 @@ cdef void _row(char** to, StateHead* head, uint64_t seq, const Pending* pending,
     cdef StateRow row
     row.seq = seq
     row.consumer_seq = pending.consumer_seq if pending != NULL else 0
-    # What nobody got waits as well.
-    row.deliveries = max(pending.deliveries, <uint32_t> 1) if pending != NULL else is_given_up
-    row.is_given_up = is_given_up
+    row.deliveries = pending.deliveries if pending != NULL else is_given_up
+    row.flags = GIVEN_UP if is_given_up else UNHEARD if pending != NULL and pending.deliveries == 0 else 0
     memcpy(to[0], &row, sizeof(row))
     to[0] += sizeof(row)
     head.row_count += 1
@@ -128,7 +131,7 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
     memcpy(&head, source, sizeof(head))
     if length != sizeof(head) + <size_t> head.row_count * sizeof(row) + <size_t> head.skip_count * sizeof(uint64_t):
         return False
-    if head.version != VERSION:
+    if not 1 <= head.version <= VERSION:
         return False
     if head.is_whole:
         machine_drop_to(machine, <uint64_t> -1)
@@ -141,8 +144,8 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
         memcpy(&row, source + sizeof(head) + at * sizeof(row), sizeof(row))
         pending = machine_find(machine, row.seq)
         seqs_remove(&machine.exceeded, row.seq)
-        if row.deliveries == 0 or row.is_given_up:
-            if row.is_given_up and not seqs_add(&machine.exceeded, row.seq):
+        if row.flags & GIVEN_UP or (row.deliveries == 0 and not row.flags & UNHEARD):
+            if row.flags & GIVEN_UP and not seqs_add(&machine.exceeded, row.seq):
                 return False
             if pending != NULL:
                 machine_drop(machine, pending)
@@ -152,8 +155,10 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
         if pending == NULL:
             return False
         pending.consumer_seq = row.consumer_seq
+        machine.unheard += (row.deliveries == 0) - (pending.deliveries == 0)
         pending.deliveries = row.deliveries
-    machine_drop_to(machine, head.floor_seq)
+    if not head.is_whole:
+        machine_drop_to(machine, head.floor_seq)
     # Deliveries that were taken back.
     machine_drop_from(machine, head.cursor)
     machine.cursor = head.cursor

@@ -8,9 +8,10 @@ Source: nats-server `jetstream.go`, `wouldExceedLimits`, `limitsExceeded`; `stre
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_made
-from framework_jetstream.engine._state cimport LIMIT_SERVER, BatchTerms
+from framework_jetstream.engine._state cimport ACCOUNT_HASH, LIMIT_SERVER, BatchTerms, command_text
 from framework_jetstream.stream._fast_batches cimport FAST_GOOD, FastPlace, fast_read
 from framework_jetstream.stream._headers cimport PublishHeaders, Text, header_value, headers_read, seq_of_text, text_is
 from framework_jetstream.stream._machine cimport MARK_ACCOUNT_FULL, MARK_BATCH_LARGE, MARK_BATCHES_FULL, MARK_SERVER_FULL, MARK_ZONE_UNKNOWN
@@ -58,6 +59,7 @@ cdef Account* _account(Engine* engine, uint32_t number) noexcept nogil:
         made = <Account*> calloc(1, sizeof(Account))
         if made == NULL:
             return NULL
+        memset(made.hash, c"0", ACCOUNT_HASH)
         for at in range(2):
             made.usage[at].most = -1
             made.usage[at].all = &engine.usage[at]
@@ -94,11 +96,13 @@ cdef void limits_command(Engine* engine, Command* command) noexcept nogil:
         engine.batch_terms.timeout_ns = numbers[5]
         engine.batch_terms.stream_fast_max = numbers[6]
         engine.batch_terms.fast_max = numbers[7]
+        engine.has_scoped_acks = numbers[8] != 0
     else:
         account = _account(engine, command.number)
         if account != NULL:
             account.usage[MEMORY].most = numbers[0]
             account.usage[FILE].most = numbers[1]
+            memcpy(account.hash, command_text(command, 0), min(command.lengths[0], <size_t> ACCOUNT_HASH))
     answer_made(engine, command.id, 0, 0)
 
 

@@ -15,7 +15,7 @@ from framework_jetstream.engine._control_groups cimport group_command
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
     CARRIED_BUSY, CARRIED_KEPT, CARRIED_OUT, STATUS_NO_ROOM, STATUS_NOT_STORED, STATUS_NOT_THERE, STATUS_OFFLINE, group_close,
-    group_opened, refused_as,
+    group_close_abandoned, group_opened, refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
 from framework_jetstream.engine._reading cimport reading_command, reading_refuse
@@ -24,11 +24,12 @@ from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_stre
 from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE,
-    OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting,
-    command_free, command_text, consumer_of, published_by, slot_of,
+    CLOSE_ABANDONED, CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER,
+    OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE, RESTORE_CONSUMER,
+    UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, stream_command, waiting_tell
+from framework_jetstream.engine._waiting cimport requests_leave
 from framework_jetstream.sourcing._commands cimport source_command
 from framework_jetstream.stream._headers cimport Text
 
@@ -227,6 +228,12 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
     if command.verb in (LIMIT_SERVER, LIMIT_ACCOUNT):
         limits_command(engine, command)
         return CARRIED_OUT
+    if command.verb == LEAVE_CLIENTS:
+        requests_leave(engine)
+        answer_made(engine, command.id, 0, 0)
+        return CARRIED_OUT
+    if command.verb == CLOSE_ABANDONED:
+        return group_close_abandoned(engine, command)
     if command.verb >= OPEN_GROUP:
         return group_command(engine, command)
     slot = _slot_of_command(engine, command)

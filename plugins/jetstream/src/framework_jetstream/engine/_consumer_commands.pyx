@@ -13,6 +13,7 @@ from framework_jetstream.engine._advisories cimport advise_gave_up
 from framework_jetstream.engine._alarms cimport alarm_join, alarm_leave
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log, consumer_touch
+from framework_jetstream.engine._consumer_subjects cimport consumer_follow, consumer_unfollow, deliver_unwatch, deliver_watch
 from framework_jetstream.engine._delivery cimport consumer_expire
 from framework_jetstream.engine._filters cimport Wanting, filters_join, filters_leave, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport (
@@ -22,9 +23,8 @@ from framework_jetstream.engine._pacing cimport pace_begin, pace_update
 from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_consumer_command, replicated_consumer_open
 from framework_jetstream.engine._retention cimport retention_review, retention_wants
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONSUMER_STATE, OPEN_CONSUMER, RESET_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_FLOW, TAG_KIND_SHIFT,
-    TAG_NEXT, TAG_NUMBER_SHIFT, UNPIN_CONSUMER, UPDATE_CONSUMER, Answer, Group, command_free, command_text, consumer_of, ready_add,
-    slot_of,
+    CLOSE_CONSUMER, CONSUMER_STATE, OPEN_CONSUMER, RESET_CONSUMER, UNPIN_CONSUMER, UPDATE_CONSUMER, Answer, Group, command_free,
+    command_text, consumer_of, ready_add, slot_of,
 )
 from framework_jetstream.engine._statuses cimport request_refuse
 from framework_jetstream.engine._waiting cimport pin_forget, request_end
@@ -40,7 +40,6 @@ cdef enum:
     BELOW_START_SEQ = 3
     BELOW_START_TIME = 4
     NOT_ALLOWED = 5
-    SUBJECT_BYTES = 600
     NAMES_MAX = 255
 
 
@@ -112,46 +111,6 @@ cdef void _read_targets(ConsumerSlot* consumer, Command* command) noexcept nogil
     free(<void*> consumer.deliver.chars)
     consumer.deliver = deliver
     _read_lines(&consumer.groups, &consumer.group_count, at, end)
-
-
-cdef int64_t _tag(int64_t kind, ConsumerSlot* consumer) noexcept nogil:
-    return kind << TAG_KIND_SHIFT | <int64_t> consumer.number << TAG_NUMBER_SHIFT
-
-
-cdef uint32_t _subject(
-    char* to, const char* prefix, uint32_t length, ConsumerSlot* consumer, const char* end, uint32_t end_length
-) noexcept nogil:
-    """Write a subject with the names of stream and consumer."""
-    cdef uint32_t used = length
-    memcpy(to, prefix, length)
-    memcpy(to + used, consumer.slot.name.chars, consumer.slot.name.length)
-    used += consumer.slot.name.length
-    to[used] = b"."
-    memcpy(to + used + 1, consumer.name.chars, consumer.name.length)
-    used += consumer.name.length + 1
-    memcpy(to + used, end, end_length)
-    return used + end_length
-
-
-cdef void _follow(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
-    """Hear what clients say to a consumer."""
-    cdef char subject[SUBJECT_BYTES]
-    cdef uint32_t length = _subject(subject, b"$JS.ACK.", 8, consumer, b".", 1)
-    cdef char* prefix = <char*> malloc(length)
-    cdef uint32_t account = consumer.slot.account
-    consumer.ack_prefix.chars = prefix
-    consumer.ack_prefix.length = length if prefix != NULL else 0
-    if prefix != NULL:
-        memcpy(prefix, subject, length)
-    length = _subject(subject, b"$JS.ACK.", 8, consumer, b".>", 2)
-    engine.port.subscribe(engine.port.self, account, subject, length, NULL, 0, _tag(TAG_ACK, consumer))
-    length = _subject(subject, b"$JS.API.CONSUMER.MSG.NEXT.", 26, consumer, NULL, 0)
-    engine.port.subscribe(engine.port.self, account, subject, length, NULL, 0, _tag(TAG_NEXT, consumer))
-    if consumer.deliver.chars != NULL:
-        engine.port.watch(engine.port.self, account, consumer.deliver.chars, consumer.deliver.length, _tag(TAG_DELIVER, consumer))
-    if consumer.machine.terms.flow_control:
-        length = _subject(subject, b"$JS.FC.", 7, consumer, b".>", 2)
-        engine.port.subscribe(engine.port.self, account, subject, length, NULL, 0, _tag(TAG_FLOW, consumer))
 
 
 cdef void _gave_up(Machine* machine, uint64_t seq, uint32_t deliveries) noexcept nogil:
@@ -246,7 +205,7 @@ cdef void consumer_begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Com
     slot.stream.appended = consumers_appended
     slot.stream.removing = consumers_removing
     slot.stream.wanted = retention_wants
-    _follow(engine, consumer)
+    consumer_follow(engine, consumer)
     consumer_expire(engine, consumer)
 
 
@@ -264,12 +223,7 @@ cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """End a consumer; who waits is told."""
     cdef ConsumerSlot** at = &consumer.slot.consumers
     consumer_tell_waiting(engine, consumer, b"409 Consumer Deleted", 20)
-    engine.port.unsubscribe(engine.port.self, _tag(TAG_ACK, consumer))
-    engine.port.unsubscribe(engine.port.self, _tag(TAG_NEXT, consumer))
-    if consumer.deliver.chars != NULL:
-        engine.port.unwatch(engine.port.self, _tag(TAG_DELIVER, consumer))
-    if consumer.machine.terms.flow_control:
-        engine.port.unsubscribe(engine.port.self, _tag(TAG_FLOW, consumer))
+    consumer_unfollow(engine, consumer)
     while at[0] != consumer:
         at = &at[0].next
     filters_leave(consumer.slot, consumer)
@@ -343,11 +297,9 @@ cdef void _retarget(Engine* engine, ConsumerSlot* consumer, Command* command) no
     if before.chars != NULL and consumer.deliver.chars != NULL and not text_is(
         before, consumer.deliver.chars, consumer.deliver.length
     ):
-        engine.port.unwatch(engine.port.self, _tag(TAG_DELIVER, consumer))
+        deliver_unwatch(engine, consumer)
         consumer.has_interest = 0
-        engine.port.watch(
-            engine.port.self, consumer.slot.account, consumer.deliver.chars, consumer.deliver.length, _tag(TAG_DELIVER, consumer)
-        )
+        deliver_watch(engine, consumer)
     free(<void*> before.chars)
 
 

@@ -55,6 +55,9 @@ cdef void consumer_touch(Engine* engine, ConsumerSlot* consumer, uint64_t seq) n
         return
     if consumer.machine.terms.ack_policy != ACK_NONE and not consumer.is_whole_due:
         _touch(engine, consumer, seq)
+    elif consumer.machine.unheard:
+        # Nobody got some that are not the last ones: they stand in no order with the others.
+        consumer.is_whole_due = 1
     if consumer.tells_ns == 0:
         consumer.tells_ns = engine.now_ns + TELL_NS
         consumer_wake_at(engine, consumer, consumer.tells_ns)

@@ -15,6 +15,7 @@ from framework_jetstream.consumer._consumer_machine cimport (
 )
 from framework_jetstream.engine._alarms cimport NEVER_NS, alarm_set
 from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._consumer_commands cimport consumer_tell_waiting
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_touch
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._pacing cimport flow_ask_at_rest, flow_write, pace_delivered, pace_holds, pause_expire
@@ -160,7 +161,10 @@ cdef bint _serve_request(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     if record.seq == 0:
         return False
     if record_is_absent(&record):
-        reading_consumer(engine, consumer, record.seq)
+        if consumer.slot.is_refused:
+            consumer_tell_waiting(engine, consumer, b"503 Stream Offline", 18)
+        else:
+            reading_consumer(engine, consumer, record.seq)
         return False
     size = _size(consumer, &record)
     if pace_holds(engine, consumer, &record, size):

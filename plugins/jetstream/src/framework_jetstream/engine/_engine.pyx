@@ -26,7 +26,7 @@ from framework_jetstream.engine._control_groups cimport control_made
 from framework_jetstream.engine._delivery cimport TOKEN_NUMBER_SHIFT, consumer_expire, deliver_ready, request_undeliverable
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
-    CARRIED_BUSY, CARRIED_OUT, group_close, group_describe, group_free, group_made, group_of, groups_close_rest,
+    CARRIED_BUSY, CARRIED_OUT, group_close, group_describe, group_free, group_made, group_of, groups_are_abandoned, groups_close_rest,
 )
 from framework_jetstream.engine._held_updates cimport state_is_update
 from framework_jetstream.engine._lost cimport lose_rest
@@ -41,7 +41,7 @@ from framework_jetstream.engine._pacing cimport flow_row
 from framework_jetstream.engine._reading cimport reading_sweep
 from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_hear, replicated_join, replicated_settle, replicated_speak
 from framework_jetstream.engine._requests cimport ack_row, next_row
-from framework_jetstream.engine._retention cimport removals_propose, retention_sweep
+from framework_jetstream.engine._retention cimport removals_propose, retention_fence, retention_sweep
 from framework_jetstream.engine._segment_jobs cimport SegmentJobs
 from framework_jetstream.engine._segments cimport segments_free, segments_restore
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
@@ -137,6 +137,9 @@ cdef void _take_word(State* state, const framework_row* row, uint64_t number) no
     """Hear of interest, or what became of a message."""
     cdef ConsumerSlot* consumer
     if row.kind == FRAMEWORK_ROW_ANSWER:
+        if not row.tag >> TOKEN_NUMBER_SHIFT:
+            state.fences_answered = max(state.fences_answered, <uint64_t> row.tag)
+            return
         consumer = _served(state, <uint64_t> row.tag >> TOKEN_NUMBER_SHIFT)
         if consumer == NULL:
             return
@@ -305,16 +308,18 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
         trim_turn(state)
         if state.woken != NULL:
             waiting_woken(state)
-    if state.leaving_count:
-        retention_sweep(state)
     command = <Command*> chain_take(<void**> &state.commands)
     goes_on = _take_batches(state)
+    if state.leaving_count:
+        retention_sweep(state)
     if state.has_appended and state.runner != NULL and not log_is_small(state.log, SMALL_BYTES):
         _kick(state)
     _carry_out(state, _oldest_first(command))
     if state.now_ns >= state.wakes_ns:
         _expire(state)
     deliver_ready(state)
+    if state.wants_fence:
+        retention_fence(state)
     # A message is gone before its consumer need not hear of it any more: what was lost of the log in between comes again.
     removals_propose(state)
     consumers_tell(state)
@@ -722,10 +727,7 @@ cdef class Engine:
         unborn = set()
         for at in range(log.group_mask + 1 if log.groups != NULL else 0):
             group = <Group*> log.groups[at].owner if log.groups[at] != NULL else NULL
-            if group == NULL:
-                self.state.keeps_files = self.state.keeps_files or (log.groups[at] != NULL and log.groups[at].is_open)
-                continue
-            if group.replica != NULL:
+            if group == NULL or group.replica != NULL:
                 continue
             if group.slot != NULL and group.applied < log.groups[at].last_index:
                 lose_rest(&self.state, group.slot)
@@ -734,6 +736,7 @@ cdef class Engine:
                 self.state.unix_ns = max(self.state.unix_ns, group.slot.stream.messages.last_time_ns)
             if not group.is_created:
                 unborn.add(group.number)
+        self.state.keeps_files = groups_are_abandoned(&self.state)
         return unborn
 
     def lost(self) -> list[tuple[int, int, int]]:

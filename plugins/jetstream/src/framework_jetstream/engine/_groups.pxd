@@ -54,6 +54,8 @@ cdef inline uint64_t group_next_index(const Group* group) noexcept nogil:
 cdef Proposal* group_applied(Engine* engine, Group* group, uint64_t index, uint64_t term) noexcept nogil
 cdef void proposals_drop(Engine* engine, Group* group) noexcept nogil
 cdef void group_close(Engine* engine, Group* group, Command* command) noexcept nogil
+cdef int group_close_abandoned(Engine* engine, Command* command) noexcept nogil
+cdef bint groups_are_abandoned(Engine* engine) noexcept nogil
 cdef void group_closed(Engine* engine, Group* group) noexcept nogil
 cdef void groups_close_rest(Engine* engine) noexcept nogil
 cdef void group_free(Group* group) noexcept nogil

@@ -143,6 +143,28 @@ cdef void group_close(Engine* engine, Group* group, Command* command) noexcept n
     engine.has_appended = True
 
 
+cdef int group_close_abandoned(Engine* engine, Command* command) noexcept nogil:
+    """Close a group that was read and belongs to nothing that is served."""
+    cdef LogGroup* it = log_group(engine.log, command.number) if engine.log != NULL else NULL
+    cdef Group* group = NULL
+    if it != NULL and it.is_open and it.owner == NULL:
+        group = group_made(engine, command.number, NULL, NULL)
+    if group == NULL:
+        answer_made(engine, command.id, STATUS_NOT_THERE, 0)
+        return CARRIED_OUT
+    group_close(engine, group, command)
+    return CARRIED_KEPT
+
+
+cdef bint groups_are_abandoned(Engine* engine) noexcept nogil:
+    """Whether there is a group of which nothing is served."""
+    cdef size_t at
+    for at in range(engine.log.group_mask + 1 if engine.log.groups != NULL else 0):
+        if engine.log.groups[at] != NULL and engine.log.groups[at].is_open and engine.log.groups[at].owner == NULL:
+            return True
+    return False
+
+
 cdef void groups_close_rest(Engine* engine) noexcept nogil:
     """Close the groups for which the log had no room."""
     cdef Group* group
@@ -158,6 +180,8 @@ cdef void group_closed(Engine* engine, Group* group) noexcept nogil:
     if group.closing != NULL:
         answer_made(engine, group.closing.id, 0, 0)
     group_free(group)
+    if engine.keeps_files:
+        engine.keeps_files = groups_are_abandoned(engine)
 
 
 cdef void group_free(Group* group) noexcept nogil:

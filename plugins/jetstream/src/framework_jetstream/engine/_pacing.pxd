@@ -14,5 +14,6 @@ cdef void pace_delivered(Engine* engine, ConsumerSlot* consumer, framework_messa
 cdef bint pause_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef void flow_ask(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef void flow_ask_at_rest(Engine* engine, ConsumerSlot* consumer) noexcept nogil
+cdef unsigned int flow_subject(char* to, ConsumerSlot* consumer) noexcept nogil
 cdef unsigned int flow_write(char* to, ConsumerSlot* consumer) noexcept nogil
 cdef bint flow_row(Engine* engine, ConsumerSlot* consumer, const framework_batch* batch, const framework_row* row) noexcept nogil

@@ -124,22 +124,28 @@ cdef void pace_delivered(Engine* engine, ConsumerSlot* consumer, framework_messa
 # ---- flow control --------------------------------------------------------------------------------------------------------
 
 
-cdef unsigned int flow_write(char* to, ConsumerSlot* consumer) noexcept nogil:
-    """Write the subject that the answer to the open request of flow control goes to; return its length."""
-    cdef uint32_t names = consumer.ack_prefix.length - ACK_PREFIX, at
-    cdef uint64_t rest = consumer.flow_asked
+cdef unsigned int flow_subject(char* to, ConsumerSlot* consumer) noexcept nogil:
+    """Write where answers of flow control go, up to the number of each; return its length."""
+    cdef uint32_t names = consumer.ack_prefix.length - ACK_PREFIX
     memcpy(to, b"$JS.FC.", 7)
     memcpy(to + 7, consumer.ack_prefix.chars + ACK_PREFIX, names)
+    return 7 + names
+
+
+cdef unsigned int flow_write(char* to, ConsumerSlot* consumer) noexcept nogil:
+    """Write the subject that the answer to the open request of flow control goes to; return its length."""
+    cdef uint32_t length = flow_subject(to, consumer), at
+    cdef uint64_t rest = consumer.flow_asked
     for at in range(FLOW_DIGITS):
-        to[7 + names + at] = DIGITS[rest % 62]
+        to[length + at] = DIGITS[rest % 62]
         rest //= 62
-    return 7 + names + FLOW_DIGITS
+    return length + FLOW_DIGITS
 
 
 cdef void flow_ask(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Ask the client to answer."""
     cdef framework_message* message
-    cdef char reply[700]
+    cdef char reply[800]
     cdef char* chars
     cdef uint32_t length
     engine.drawn += 1
@@ -164,7 +170,7 @@ cdef void flow_ask_at_rest(Engine* engine, ConsumerSlot* consumer) noexcept nogi
 
 cdef bint flow_row(Engine* engine, ConsumerSlot* consumer, const framework_batch* batch, const framework_row* row) noexcept nogil:
     """Take an answer; False: it is not that to the open request."""
-    cdef char wanted[700]
+    cdef char wanted[800]
     cdef const char* header = batch.chars + row.at + row.subject_length + row.reply_length
     cdef uint64_t seq
     if not consumer.flow_asked or flow_write(wanted, consumer) != row.subject_length or memcmp(

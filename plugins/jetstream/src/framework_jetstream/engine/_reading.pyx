@@ -232,11 +232,15 @@ cdef void _wake(Engine* engine, Slot* slot, uint64_t first_seq, uint64_t last_se
 
 cdef void reading_refuse(Engine* engine, Slot* slot, bint is_refused) noexcept nogil:
     """Let nobody wait for what can't be read now, or read it again."""
+    cdef ConsumerSlot* consumer = slot.consumers
     slot.is_refused = is_refused
     if is_refused:
         _wake(engine, slot, 0, <uint64_t> -1)
-    else:
-        engine.has_fetched = True
+        return
+    engine.has_fetched = True
+    while consumer != NULL:
+        ready_add(engine, consumer)
+        consumer = consumer.next
 
 
 # ---- what is lost --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from framework_jetstream.consumer._terms cimport (
 )
 from framework_jetstream.engine._advisories cimport Acked, advise_ack, advise_nak, advise_term
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_owe, consumer_touch
+from framework_jetstream.engine._consumer_subjects cimport SCOPED_ACKS, ack_prefix_length
 from framework_jetstream.engine._delivery cimport consumer_expire
 from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_key, json_skip, json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
@@ -29,7 +30,7 @@ cdef enum:
     REFUSAL_BYTES = 80
     PRIORITY_MAX = 9
     ACK_TOKENS = 5
-    # Behind the names: deliveries, sequences, time and how much was pending.
+    # Behind the names: deliveries, sequences, time and how much was pending; more may follow where domain and account stand before.
 
 
 cdef struct Asked:
@@ -70,6 +71,7 @@ cdef bint _read(Engine* engine, Asked* asked, Text body) noexcept nogil:
         return True
     json_begin(&json, body.chars, body.length, &engine.outbox)
     asked.is_object = True
+    asked.batch = 0
     while json_key(&json, &key):
         if text_is(key, b"batch", 5):
             asked.batch = json_int(&json)
@@ -93,7 +95,8 @@ cdef bint _read(Engine* engine, Asked* asked, Text body) noexcept nogil:
             asked.priority = json_int(&json)
         else:
             json_skip(&json)
-    asked.batch = max(asked.batch, <int64_t> 1)
+    # Without one it is over with the first message, as if it were 1.
+    asked.batch = max(asked.batch, <int64_t> 0)
     return json_end(&json)
 
 
@@ -297,12 +300,12 @@ cdef uint32_t _tokens(const char* subject, uint32_t length) noexcept nogil:
     return count
 
 
-cdef Acked _acked_of(ConsumerSlot* consumer, const char* subject, uint32_t length) noexcept nogil:
+cdef Acked _acked_of(ConsumerSlot* consumer, const char* subject, uint32_t length, bint is_scoped) noexcept nogil:
     """Return what an acknowledgement is about; sequence 0: its subject does not say so."""
-    cdef uint32_t at = consumer.ack_prefix.length
+    cdef uint32_t at = ack_prefix_length(consumer, is_scoped), tokens = _tokens(subject + at, length - at)
     cdef Acked acked
     memset(&acked, 0, sizeof(acked))
-    if _tokens(subject + at, length - at) != ACK_TOKENS:
+    if tokens < ACK_TOKENS or (tokens > ACK_TOKENS and not is_scoped):
         return acked
     acked.deliveries = _next_number(subject, length, &at)
     acked.seq = _next_number(subject, length, &at)
@@ -388,7 +391,7 @@ cdef void ack_row(Engine* engine, ConsumerSlot* consumer, const framework_batch*
     """Take an acknowledgement; one that asks for an answer gets an empty one."""
     cdef Text body, reply
     cdef const char* subject = batch.chars + row.at
-    cdef Acked acked = _acked_of(consumer, subject, row.subject_length)
+    cdef Acked acked = _acked_of(consumer, subject, row.subject_length, row.tag & SCOPED_ACKS)
     reply.chars = subject + row.subject_length
     reply.length = row.reply_length
     body.chars = reply.chars + row.reply_length + row.header_length

@@ -8,6 +8,7 @@ from framework_jetstream.stream._machine cimport Stream
 
 cdef bint retention_ack(Engine* engine, ConsumerSlot* consumer, uint64_t seq) noexcept nogil
 cdef void retention_delivered(Engine* engine, ConsumerSlot* consumer, uint64_t seq) noexcept nogil
+cdef void retention_fence(Engine* engine) noexcept nogil
 cdef void retention_sweep(Engine* engine) noexcept nogil
 cdef void retention_review(Slot* slot, uint64_t seq) noexcept nogil
 cdef void retention_stored(Slot* slot, uint64_t seq) noexcept nogil

@@ -1,12 +1,13 @@
 """What streams keep only until it was acknowledged: by all consumers that want it (`interest`), or by the one (`workqueue`).
 
-A message that its consumer need not acknowledge goes when it was delivered. It can't go at once, since it is still to be sent: it goes
-before the next turn. In files all removals are entries of the log, made of what a turn has gathered.
+A message that its consumer need not acknowledge goes when somebody has got it. Who publishes hears of messages that nobody got, in order:
+behind deliveries of a turn goes a *fence*, a message to an account that there is not, and when that is answered all before it is known.
+In files all removals are entries of the log, made of what a turn has gathered.
 
 Source: nats-server `stream.go`, `ackMsg`, `checkForInterest`; `consumer.go`, `cleanupNoInterestMessages`, `processAckMsg`.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
 
@@ -15,6 +16,8 @@ from framework_jetstream.consumer._terms cimport ACK_EXPLICIT, ACK_NONE
 from framework_jetstream.engine._filters cimport Wanting, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport CARRIED_KEPT, group_leads
 from framework_jetstream.engine._operations cimport OP_REMOVE, operation_propose
+from framework_jetstream.engine._outbox cimport outbox_add
+from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._state cimport Leaving, slot_of
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
@@ -24,6 +27,8 @@ from framework_jetstream.stream._messages cimport Record, messages_get, messages
 cdef enum:
     REMOVALS_BYTES_MAX = 262144
     # In one entry.
+
+cdef uint32_t NO_ACCOUNT = <uint32_t> 0xffffffff
 
 
 cdef void removal_add(Slot* slot, uint64_t seq) noexcept nogil:
@@ -123,18 +128,34 @@ cdef void retention_delivered(Engine* engine, ConsumerSlot* consumer, uint64_t s
         engine.leaving_room = engine.leaving_room * 2 + 64
     engine.leaving[engine.leaving_count].slot = consumer.slot.number
     engine.leaving[engine.leaving_count].seq = seq
+    engine.leaving[engine.leaving_count].fence = engine.fences + 1
     engine.leaving_count += 1
+    engine.wants_fence = True
+
+
+cdef void retention_fence(Engine* engine) noexcept nogil:
+    """Publish a fence behind what was delivered in this turn."""
+    cdef framework_message* message = outbox_add(&engine.outbox, NO_ACCOUNT, b"fence", 5)
+    if message == NULL:
+        return
+    engine.wants_fence = False
+    engine.fences += 1
+    message.asks = 1
+    # No consumer has the number 0.
+    message.token = <int64_t> engine.fences
 
 
 cdef void retention_sweep(Engine* engine) noexcept nogil:
-    """Remove what was sent in the turn before, and nobody needs."""
-    cdef uint64_t at
+    """Remove what somebody has got, and nobody needs."""
+    cdef uint32_t at = 0
     cdef Slot* slot
-    for at in range(engine.leaving_count):
+    while at < engine.leaving_count and engine.leaving[at].fence <= engine.fences_answered:
         slot = slot_of(engine, engine.leaving[at].slot)
         if slot != NULL:
             _release(slot, engine.leaving[at].seq)
-    engine.leaving_count = 0
+        at += 1
+    engine.leaving_count -= at
+    memmove(engine.leaving, engine.leaving + at, engine.leaving_count * sizeof(Leaving))
 
 
 cdef void retention_review(Slot* slot, uint64_t seq) noexcept nogil:

@@ -46,6 +46,8 @@ cdef enum Verb:
     LIMIT_ACCOUNT
     REFUSE_STREAM
     FOLLOW_UPDATE
+    LEAVE_CLIENTS
+    CLOSE_ABANDONED
     READ_ARCHIVE = 64
     RESTORE_ARCHIVE
     READ_CONSUMER
@@ -124,6 +126,7 @@ cdef enum:
     # A power of two.
     PIN_LENGTH = 22
     GROUP_LENGTH_MAX = 16
+    ACCOUNT_HASH = 8
     STORE_EVENTS_SHIFT = 41
     # Events of the store have the number above these.
     SOURCE_EVENTS_SHIFT = 40
@@ -572,11 +575,15 @@ cdef struct Leaving:
     # A message that nobody needs any more, as soon as it has been sent.
     uint32_t slot
     uint64_t seq
+    uint64_t fence
+    # It stays until the answer to this one has come: then it is known who got it.
 
 
 cdef struct Account:
     # What the streams of an account take, in memory and in files.
     Usage[2] usage
+    char hash[ACCOUNT_HASH]
+    # Of its name, as subjects of acknowledgements have it.
 
 
 cdef struct BatchTerms:
@@ -625,15 +632,21 @@ cdef struct Engine:
     Slot* removing
     # Streams in files with messages that nobody needs any more.
     Leaving* leaving
-    # Messages that go before the next turn.
+    # Messages that go as soon as somebody has got them, in order of fences.
     uint32_t leaving_count
     uint32_t leaving_room
+    bint wants_fence
+    uint64_t fences
+    # So far, and how many of them were answered.
+    uint64_t fences_answered
     Account** accounts
     # By number; NULL: it has had no stream.
     uint32_t account_room
     Usage[2] usage
     # Of all accounts.
     BatchTerms batch_terms
+    bint has_scoped_acks
+    # Messages are acknowledged by subjects with domain and account.
     Room subject_room
     # Where a message is published again.
     uint64_t seed

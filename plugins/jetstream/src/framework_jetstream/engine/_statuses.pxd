@@ -8,7 +8,7 @@ from framework_jetstream.stream._headers cimport Text
 
 
 cdef enum:
-    STATUS_BYTES = 800
+    STATUS_BYTES = 1000
     # Of a header block with a status, and with a subject at most as long as those of flow control.
 
 

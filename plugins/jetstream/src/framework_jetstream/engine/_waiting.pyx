@@ -83,6 +83,21 @@ cdef void _end_with(Engine* engine, ConsumerSlot* consumer, Request* request, co
     request_end(engine, consumer, request)
 
 
+cdef void requests_leave(Engine* engine) noexcept nogil:
+    """Tell all clients that wait that the server stops; where others have the consumer, too, the next leader serves them.
+
+    Source: nats-server `jetstream.go`, `signalPullConsumers`.
+    """
+    cdef ConsumerSlot* consumer
+    cdef uint32_t at
+    for at in range(engine.consumer_room):
+        consumer = engine.consumers[at]
+        if consumer == NULL or consumer.slot == NULL or (consumer.group != NULL and consumer.group.replica != NULL):
+            continue
+        while consumer.first != NULL:
+            _end_with(engine, consumer, consumer.first, b"409 Server Shutdown", 19)
+
+
 cdef void _cycle(ConsumerSlot* consumer) noexcept nogil:
     """Let the first request wait behind the others."""
     cdef Request* request = consumer.first

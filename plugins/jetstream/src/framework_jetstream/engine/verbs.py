@@ -51,15 +51,21 @@ class Verb(IntEnum):
     LIMIT_SERVER = 32
     """Most bytes in memory and in files; messages of a batch, batches of a stream and of the
     server, nanoseconds that one may wait; batches of a stream and of the server that are stored
-    as they come. Bytes below 0: no limit."""
+    as they come; whether subjects of acknowledgements have domain and account. Bytes below 0: no
+    limit."""
     LIMIT_ACCOUNT = 33
-    """By the account's number: most bytes in memory and in files; below 0: no limit."""
+    """By the account's number: most bytes in memory and in files, below 0: no limit; the hash of
+    its name, 8 characters."""
     REFUSE_STREAM = 34
     """Whether its storage kind fails: then it takes no messages, and nobody waits for what is not
     here."""
     FOLLOW_UPDATE = 35
     """Account and index of an entry that waits for it, as `Event.UPDATE` has told it; texts as of
     UPDATE_STREAM."""
+    LEAVE_CLIENTS = 36
+    """The server stops: who waits for messages is told."""
+    CLOSE_ABANDONED = 37
+    """Of the log: the number of a group that was read and belongs to nothing that is served."""
     READ_ARCHIVE = 64
     """First and last sequence, how many bytes are enough."""
     RESTORE_ARCHIVE = 65

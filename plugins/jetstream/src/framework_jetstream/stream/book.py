@@ -126,6 +126,10 @@ class StreamBook:
             ):
                 raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
 
+    def forget_offline(self, account: str, name: str) -> None:
+        """Let a stream that is not served be deleted."""
+        self.offline.pop((account, name), None)
+
     def check_online(self, account: str, name: str) -> None:
         """Raise ApiFailure for a stream that is not served."""
         offline = self.offline.get((account, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from framework_jetstream.api.account_hash import hash_of_account
 from framework_jetstream.api.errors import ApiFailure
 from framework_jetstream.engine.verbs import Verb
 from framework_jetstream.stream.account_limits import limits_for
@@ -53,6 +54,7 @@ class EngineLimits:
             limits.max_batch_timeout or _BATCH_TIMEOUT_NS,
             limits.max_batch_inflight_per_stream or _STREAM_FAST_BATCHES_MAX,
             limits.max_batch_inflight_total or _FAST_BATCHES_MAX,
+            config.has_scoped_acks,
         )
         if wanted != self._told_of_server:
             self._told_of_server = wanted
@@ -67,7 +69,8 @@ class EngineLimits:
             wanted = 0, 0
         if wanted != self._told.get(account):
             self._told[account] = wanted
-            self._ask(Verb.LIMIT_ACCOUNT, self._host.account_number(account), wanted)
+            number, name = self._host.account_number(account), hash_of_account(account)
+            self._ask(Verb.LIMIT_ACCOUNT, number, wanted, name)
 
     def follow_all(self) -> None:
         """Tell all that has changed."""
@@ -75,5 +78,6 @@ class EngineLimits:
         for account in self._told:
             self.follow(account)
 
-    def _ask(self, verb: Verb, number: int, numbers: tuple[int, ...]) -> None:
-        self._link.ask(self._owner, verb, number, numbers=numbers, then=lambda _: None)
+    def _ask(self, verb: Verb, number: int, numbers: tuple[int, ...], first: bytes = b"") -> None:
+        then = lambda _: None  # noqa: E731 - nobody waits for it
+        self._link.ask(self._owner, verb, number, numbers=numbers, first=first, then=then)
