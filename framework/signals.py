@@ -10,6 +10,7 @@ import signal
 from typing import Final
 
 HELD_SIGNALS: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 
 def hold_signals() -> None:
@@ -23,7 +24,12 @@ def hold_signals() -> None:
 
 def release_signals() -> None:
     """Deliver what was held back; call it when the handlers are in place."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*HELD_SIGNALS, signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*HELD_SIGNALS, *ENDING_SIGNALS})
+
+
+def hold_all_signals() -> None:
+    """Let none end a process whose work is done: its exit code says how that went."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*HELD_SIGNALS, *ENDING_SIGNALS})
 
 
 def reset_signals() -> None:

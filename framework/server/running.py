@@ -19,7 +19,7 @@ from framework.server.logging.logs import Logs
 from framework.server.server import Server
 from framework.server.service_manager import READY, STOPPING, NotifyError, notify, reloading
 from framework.server.settings import log_settings_from_config
-from framework.signals import release_signals
+from framework.signals import hold_all_signals, release_signals
 from framework.spec import StopReason
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def run_server(
         exit_status = asyncio.run(run.run())
         if not ends_at_once():
             run.close_sockets()
+            release_signals()  # what it waits for may hang
         if run.was_ready:  # whoever reads this finds the process gone
             logs.log.info("Server Exiting..")
         return exit_status
@@ -158,6 +159,7 @@ class _Run:
             status.stop()
         for task in self._tasks:
             task.cancel()
+        hold_all_signals()  # the loop takes its handlers away
         return EXIT_OK if reason is StopReason.ASKED else EXIT_FAILED
 
     def close_sockets(self) -> None:

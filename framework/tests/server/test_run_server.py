@@ -411,3 +411,28 @@ def test_base_path(start_server: StartServer) -> None:
     assert get(server, "/nats/healthz") == {"status": "ok"}
     assert get(server, "/healthz")[0] == 404
     assert get(server, "/nats/varz")["http_base_path"] == "/nats"
+
+
+SIGNALLED_AT_THE_END = """
+import atexit, os, signal
+
+from framework.hookspecs import hookimpl
+
+@hookimpl
+def framework_components(server):
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        atexit.register(os.kill, os.getpid(), number)
+    return []
+"""
+
+
+def test_a_signal_at_the_end_does_not_change_the_exit_code(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(SIGNALLED_AT_THE_END, "utf-8")
+    server = start_server("--plugin", str(plugin))
+
+    server.signal(signal.SIGTERM)
+
+    assert server.wait() == 0
