@@ -53,6 +53,9 @@ def cluster(fleet, tmp_path_factory):
     again(servers["n1"], lambda api: api.create_stream(config))
     fill(servers["n1"])
     await_replicas(servers["n1"])
+    for name in NAMES:  # who has all may not have applied it yet
+        request = {"seq": 1, "up_to_seq": ROWS, "server": name}
+        again(servers["n1"], lambda api, request=request: api.begin_export("S", request))
     return servers
 
 
