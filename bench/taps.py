@@ -4,7 +4,8 @@ Servers of ours: one without a rule, and others with 1, 100 and 10,000 rules (`-
 none is of what is published, or one records it into a stream or into Parquet. In turns a publisher
 sends messages of 128 B to one that listens, as fast as the server takes them, and of each server it
 is shown what of the first one's rate is kept, in medians, and which share of the messages was
-recorded: what there is no room for is dropped and counted.
+recorded: what there is no room for is dropped and counted. A server is measured when all of its
+rules have their streams.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import os
 import statistics
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,12 +26,15 @@ if TYPE_CHECKING:
     from framework.testing import ServerProcess
 
 NO_RULE: Final = "no rule"
+PARQUET: Final = "one into Parquet"
 SINKS: Final = {
     "on other subjects": "",
-    "one into a stream": 'subjects: ["bench.>"], storage: memory',
-    "one into Parquet": 'subjects: ["bench.>"], sink: parquet, folder: "DIR"',
+    "one into a stream": 'subjects: ["bench.>"], storage: memory, max_bytes: 256MB',
+    PARQUET: 'subjects: ["bench.>"], sink: parquet, folder: "DIR"',
 }
 """What the last of some rules is."""
+IDLE_RULE: Final = "storage: memory, max_bytes: 64KB"
+"""Into streams that all have room in the memory of a server."""
 KEPT, KEPT_BESIDE = 0.9, 0.99
 """What is asked of the rate where a rule records, and where it is of other subjects."""
 
@@ -50,6 +55,7 @@ def main() -> None:
             servers = {NO_RULE: started(fleet, folder, "")}
             for name, row in rows.items():
                 servers[name] = started(fleet, folder, tap_of(*row))
+                await_streams(servers[name], row[0] - (row[1] == PARQUET))
             rates = measured(servers, loadgen, arguments)
             show(servers, rates)
         finally:
@@ -59,8 +65,8 @@ def main() -> None:
 
 def tap_of(count: int, sink: str) -> str:
     """Return a block of so many rules, the last of which has this sink."""
-    rules = [f'x{at} {{ subjects: ["x{at}.>"], storage: memory }}' for at in range(count - 1)]
-    last = SINKS[sink] or 'subjects: ["other.>"], storage: memory'
+    rules = [f'x{at} {{ subjects: ["x{at}.>"], {IDLE_RULE} }}' for at in range(count - 1)]
+    last = SINKS[sink] or f'subjects: ["other.>"], {IDLE_RULE}'
     return "\n".join(["tap { rules {", *rules, f"r {{ {last} }}", "} }"])
 
 
@@ -70,6 +76,12 @@ def started(fleet: Fleet, folder: str, tap: str) -> ServerProcess:
     config = f'http: "127.0.0.1:-1"\njetstream {{ store_dir: "{own}" }}\n'
     config += tap.replace("DIR", f"{own}/rows")
     return fleet.start("-plugin", "framework_jetstream.plugin", kind=OURS, config=config)
+
+
+def await_streams(server: ServerProcess, count: int) -> None:
+    """Wait until a server has so many streams."""
+    while server.document("/jsz")["streams"] < count:
+        time.sleep(0.2)
 
 
 def measured(
@@ -99,7 +111,8 @@ def show(servers: dict[str, ServerProcess], rates: dict[str, list[tuple[float, f
             if rule["name"] != "r" or "other" in name:
                 continue
             total = sum(count for _, count in rounds)
-            said += f"  recorded {rule['messages'] / total:.2f}, {rule['problem'] or 'no problem'}"
+            said += f"  recorded {rule['messages'] / total:.2f}, dropped "
+            said += f"{rule['dropped'] / total:.2f}: {rule['why_dropped'] or rule['problem']}"
         print(said)
         if name != NO_RULE:
             limit = KEPT_BESIDE if "other" in name else KEPT

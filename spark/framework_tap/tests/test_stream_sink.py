@@ -54,11 +54,38 @@ def test_the_stream_is_made_before_anything_is_stored(sink, said):
     assert ["$TAP.r.>"] == json.loads(payload)["subjects"]
     assert not sink.has_room
     sink.receive("make", b'{"error": {"code": 503, "description": "no room"}}')
-    assert (False, "no room") == (sink.has_room, sink.problem)
+    refused = "no room (storage file, max_bytes 1,073,741,824, replicas 1 of the rule)"
+    assert (False, refused) == (sink.has_room, sink.problem)
     sink.tick(int(MAKE_RETRY_S * SECOND_NS))
     assert 2 == len(said)
     sink.receive("make", b'{"error": {"err_code": 10058, "description": "in use"}}')
     assert (True, "") == (sink.has_room, sink.problem)
+
+
+def test_a_stream_that_is_refused_is_asked_for_less_and_less_often(sink, said):
+    at_ns = 0
+    while len(said) < 12:
+        sink.tick(at_ns)
+        sink.receive("make", b'{"error": {"code": 503, "description": "no room"}}')
+        wait_s = sink.wait_s(at_ns)
+        sink.tick(at_ns + int(wait_s * SECOND_NS) - 1)
+        at_ns += int(wait_s * SECOND_NS)
+        assert len(said) == 1 or wait_s <= MAKE_RETRY_S
+
+    assert MAKE_RETRY_S == wait_s
+    sink.receive("make", b"{}")
+    assert sink.wait_s(at_ns) is None
+
+
+def test_what_is_not_acknowledged_is_looked_after(made):
+    assert made.wait_s(0) is None
+    made.store(Frame(b"frame", 1, 0), 0)
+    made.store(Frame(b"frame", 1, 0), SECOND_NS)
+    assert ACK_DEADLINE_S - 2 == made.wait_s(2 * SECOND_NS)
+    made.receive("1", STORED)
+    assert ACK_DEADLINE_S - 1 == made.wait_s(2 * SECOND_NS)
+    made.receive("2", STORED)
+    assert made.wait_s(2 * SECOND_NS) is None
 
 
 def test_frames_are_published_and_acknowledged(made, said):

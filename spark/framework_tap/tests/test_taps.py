@@ -137,6 +137,8 @@ def test_what_there_is_no_room_for_is_counted_in_rows(tapped, keeper, talker):
     assert 4000 == told["dropped"] + sum(it["subject"] == "a" for it in rows)
     [rule] = server.document("/tapz")["rules"]
     assert told["dropped"] == rule["dropped"]
+    assert "stream TAP_r takes no more" in rule["why_dropped"]
+    server.wait_log("Tap r drops messages")
 
 
 def test_subjects_that_are_no_text(tapped, keeper, talker):

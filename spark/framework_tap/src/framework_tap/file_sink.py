@@ -31,6 +31,8 @@ class FileSink:
         self._folder = folder
         self._segments = Segments(folder, config, prefix)
         self._lost_untold = 0
+        self._left_s: float | None = None
+        """When a frame was written last: until the segment is old enough; None: there is none."""
 
     @property
     def place(self) -> str:
@@ -58,12 +60,17 @@ class FileSink:
         except (OSError, ImportError) as error:
             self._lose(error)
         self.rows = self._segments.rows
+        self._left_s = self._segments.left_s(now_ns)
 
     def store(self, frame: Frame, now_ns: int) -> None:
         """Do nothing: it is written."""
 
     def tick(self, now_ns: int) -> None:
         """Do nothing: what is due is found when a frame is written, were it empty."""
+
+    def wait_s(self, now_ns: int) -> float | None:  # noqa: ARG002 - of the sink's protocol
+        """Return in how many seconds the segment ends, as it was when a frame was written last."""
+        return self._left_s
 
     def receive(self, token: str, payload: bytes) -> None:
         """Do nothing: nobody answers."""

@@ -12,8 +12,8 @@ ACK_DEADLINE_S: Final = 5.0
 """Without an answer for so long a frame is sent again, under the id that it had."""
 SENDS_MAX: Final = 3
 """Then it counts as lost, and the rows as dropped."""
-MAKE_RETRY_S: Final = 2.0
-"""Between two attempts to make the stream, at most."""
+MAKE_RETRY_S: Final = 15.0
+"""Between two attempts to make the stream, at most: 10,000 rules may have none."""
 MAKE_RETRY_FIRST_S: Final = 0.25
 """Between the first two; twice as long between the next ones."""
 REQUESTS_MAX: Final = 65_536

@@ -23,6 +23,7 @@ def _rule(plan: RulePlan) -> dict[str, object]:
         "subjects": list(plan.rule.subjects),
         "messages": plan.messages,
         "dropped": plan.dropped,
+        "why_dropped": plan.why_dropped,
         "waiting_bytes": plan.size_bytes,
         "to": sink.place if sink else "",
         "rows": sink.rows if sink else 0,

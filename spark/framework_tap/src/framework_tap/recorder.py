@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from framework_tap.processors import Processors
     from framework_tap.rule_plan import RulePlan
 
-TICK_S: Final = 0.25
+LOOK_S: Final = 0.25
+"""After a frame it is looked whether more was dropped; and no sink is looked after more often."""
+TOLD_S: Final = 60.0
+"""Between two log lines about what is dropped, unless the reason is another one."""
 STOP_WAIT_S: Final = 1.0
 REST: Final = 19
 """Where processors are short a recorder rests so many times as long as a frame took: others have
@@ -61,6 +64,10 @@ class Sink(Protocol):
 
     def tick(self, now_ns: int) -> None:
         """Do what is due. `now_ns`: of the monotonic clock."""
+        ...
+
+    def wait_s(self, now_ns: int) -> float | None:
+        """Return in how many seconds more is due; None: nothing is, until it is told something."""
         ...
 
     def receive(self, token: str, payload: bytes) -> None:
@@ -106,7 +113,7 @@ class Recorder(Component):
     class _Due(Struct, frozen=True):
         """What waits has waited long enough."""
 
-    class _Tick(Struct, frozen=True):
+    class _LookDue(Struct, frozen=True):
         """Time to look after the sink."""
 
     class _Made(Struct, frozen=True):
@@ -139,14 +146,17 @@ class Recorder(Component):
         """By a worker, and not stored yet."""
         self._due: Timer | None = None
         self._is_due = False
+        self._look: Timer | None = None
+        """At the sink. Who has nothing to do there takes no turn: there may be 10,000 rules."""
         self._problem = ""
+        self._dropped = 0
+        self._told_ns: int | None = None
 
     @override
     def on_start(self) -> None:
         self._plan.open(self._wake, self._answered)
         self._plan.sink = self._sink
-        self._sink.tick(self.now_ns())
-        self.tell_later(TICK_S, Recorder._Tick())
+        self._look_after()
 
     @override
     def on_receive(self, message: object) -> None:
@@ -164,9 +174,10 @@ class Recorder(Component):
                 self._made(frame)
             case Recorder.Answered(token, payload):
                 self._sink.receive(token, payload)
+                self._look_after()
                 self._consider()
-            case Recorder._Tick():
-                self._tick(message)
+            case Recorder._LookDue():
+                self._take_look()
             case _:
                 super().on_receive(message)
 
@@ -193,6 +204,8 @@ class Recorder(Component):
 
     def _consider(self) -> None:
         """Make a frame if it is time to, and there is room for it."""
+        if self._plan.dropped != self._dropped:
+            self._tell_dropped()
         is_at_work = self._is_making or self._is_resting
         if is_at_work or self._plan.is_empty or not self._sink.has_room:
             return
@@ -230,9 +243,10 @@ class Recorder(Component):
         if isinstance(frame, BaseException):
             self._log.error("Tap {component} failed", component=self._plan.name, error=repr(frame))
             self._plan.failures += 1
-        else:
+        elif frame is not EMPTY:
             self._store(frame)
             self._rest()
+        self._look_after(None if frame is EMPTY else LOOK_S)
         self._consider()
 
     def _rest(self) -> None:
@@ -247,18 +261,58 @@ class Recorder(Component):
         if frame.rows or frame.dropped:
             self._sink.store(frame, self.now_ns())
 
-    def _tick(self, tick: object) -> None:
-        self._sink.tick(self.now_ns())
-        if self._sink.problem != self._problem:
-            self._problem = self._sink.problem
-            if self._problem:
-                self._log.warning(
-                    "Tap {component} does not reach {detail}: {reason}",
-                    component=self._plan.name,
-                    detail=self._sink.place,
-                    reason=self._problem,
-                )
-        if not self._is_making and self._plan.is_empty:
-            self._begin([], [], 0)
+    # -- looks at the sink ------------------------------------------------------------------------
+
+    def _take_look(self) -> None:
+        if self._is_making or not self._plan.is_empty:
+            self._look_after()
+        else:
+            self._begin([], [], 0)  # a segment may be old enough
         self._consider()
-        self.tell_later(TICK_S, tick)
+
+    def _look_after(self, at_most_s: float | None = None) -> None:
+        """Do what is due at the sink, and look again when more is; or after `at_most_s`."""
+        now_ns = self.now_ns()
+        self._sink.tick(now_ns)
+        if self._sink.problem != self._problem:
+            self._tell_problem(self._sink.problem)
+        waits = [it for it in (self._sink.wait_s(now_ns), at_most_s) if it is not None]
+        if not waits:
+            return
+        wait_s = max(min(waits), LOOK_S)
+        if self._look is None:
+            self._look = self.tell_later(wait_s, Recorder._LookDue())
+        else:
+            self._look.reset(wait_s)
+
+    def _tell_problem(self, problem: str) -> None:
+        self._problem = problem
+        if problem:
+            self._log.warning(
+                "Tap {component} does not reach {detail}: {reason}",
+                component=self._plan.name,
+                detail=self._sink.place,
+                reason=problem,
+            )
+
+    def _tell_dropped(self) -> None:
+        """Say why messages are not recorded; not for each of them."""
+        plan, now_ns = self._plan, self.now_ns()
+        self._dropped = plan.dropped
+        if self._sink.problem or not self._sink.has_room:
+            reason = self._sink.problem or f"{self._sink.place} takes no more at a time"
+        elif self._is_resting:
+            reason = "all processors have work, and recording waits for some to spare"
+        else:
+            reason = "more messages come than are recorded, and the buffer is full"
+        is_told = reason == plan.why_dropped and self._told_ns is not None
+        plan.why_dropped = reason
+        if is_told and now_ns - (self._told_ns or 0) < TOLD_S * _SECOND_NS:
+            return
+        self._told_ns = now_ns
+        self._log.warning(
+            "Tap {component} drops messages, {count} so far: {reason}",
+            component=plan.name,
+            count=plan.dropped,
+            reason=reason,
+        )

@@ -34,6 +34,8 @@ class RulePlan:
         self.sink: Sink | None = None
         """None before its recorder has begun."""
         self.failures = 0
+        self.why_dropped = ""
+        """Why messages were dropped last; empty: none were."""
         self._recorded = [Source() for _ in rule.subjects]
         self._answers = [Source() for _ in self._inboxes]
         self._receive: Callable[[str, bytes], None] | None = None

@@ -86,6 +86,13 @@ class Segments:
         if is_old or self._path.stat().st_size >= self._config.segment_bytes:
             self.end(now_ns)
 
+    def left_s(self, now_ns: int) -> float | None:
+        """Return in how many seconds the segment is old enough to end; None: there is none."""
+        if self._writer is None:
+            return None
+        begun_ns: int = self._line["begun_ns"]
+        return self._config.segment_age - (now_ns - begun_ns) / SECOND_NS
+
     def end(self, now_ns: int) -> None:
         """End the segment, if there is one: on disk, under its name, in the manifest."""
         if self._writer is None:

@@ -16,12 +16,12 @@ class Source:
     def __init__(self) -> None:
         self.size_bytes = 0
         self.messages = 0
-        self.dropped = 0
-        """Messages that there was no room for; both of all so far."""
+        """Of all so far."""
         self._batches: list[Batch] = []
         self._drops: SinkDrops | None = None
         self._dropped = 0
         self._dropped_seen = 0
+        self._dropped_all = 0
         self._wake: Callable[[], None] | None = None
 
     def open(self, wake: Callable[[], None]) -> None:
@@ -46,7 +46,13 @@ class Source:
         more = count - (self._dropped_seen if count >= self._dropped_seen else 0)
         self._dropped_seen = count
         self._dropped += more
-        self.dropped += more
+        self._dropped_all += more
+
+    @property
+    def dropped(self) -> int:
+        """Messages that there was no room for, of all so far."""
+        self._count_dropped()
+        return self._dropped_all
 
     @property
     def is_empty(self) -> bool:

@@ -118,6 +118,18 @@ class StreamSink:
             else:
                 self._lose(number, "no acknowledgement came")
 
+    def wait_s(self, now_ns: int) -> float | None:
+        """Return in how many seconds more is due; None: nothing is, until it is told something."""
+        if not self._is_made:
+            asked_ns = now_ns if self._asked_ns is None else self._asked_ns
+            due_ns = asked_ns + int(self._retry_s * SECOND_NS)
+        elif self._sent:
+            oldest_ns = min(sent.at_ns for sent in self._sent.values())
+            due_ns = oldest_ns + int(ACK_DEADLINE_S * SECOND_NS)
+        else:
+            return None
+        return max(due_ns - now_ns, 0) / SECOND_NS
+
     def receive(self, token: str, payload: bytes) -> None:
         """Take an answer that came to `<inbox>.<token>`."""
         try:
@@ -127,7 +139,7 @@ class StreamSink:
         error: dict[str, Any] = answer.get("error") or {}
         if token == _MAKE:
             self._is_made = not error or error.get("err_code") == _NAME_IN_USE
-            self.problem = "" if self._is_made else str(error.get("description"))
+            self.problem = "" if self._is_made else self._refused(error)
             return
         number = int(token) if token.isdecimal() else 0
         if number not in self._sent:
@@ -136,7 +148,16 @@ class StreamSink:
             self._lose(number, str(error.get("description")))
             return
         self.problem = ""
+        self._retry_s = MAKE_RETRY_FIRST_S
         self.rows += self._sent.pop(number).frame.rows
+
+    def _refused(self, error: dict[str, Any]) -> str:
+        """Return why there is no stream, with what was asked for: that is what can be changed."""
+        config = self._config
+        return (
+            f"{error.get('description')} (storage {config.storage}, max_bytes {config.max_bytes:,},"
+            f" replicas {config.replicas} of the rule)"
+        )
 
     def take_lost(self) -> int:
         """Return the messages that were lost on their way since the last call."""

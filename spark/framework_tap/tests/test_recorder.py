@@ -1,0 +1,86 @@
+"""The actor of one rule, by virtual time."""
+
+from __future__ import annotations
+
+from unittest.mock import Mock
+
+import pytest
+from framework_tap.config import TapRule
+from framework_tap.file_sink import FileSink
+from framework_tap.limits import MAKE_RETRY_S
+from framework_tap.processors import Processors
+from framework_tap.recorder import LOOK_S, Recorder
+from framework_tap.rule_plan import RulePlan
+from framework_tap.stream_sink import StreamSink
+
+from framework.actors import ActorSystem, SimulatedDispatcher
+
+RULE = TapRule(subjects=("a",))
+INBOX = "$TAPS.x"
+HOUR_S = 3600.0
+
+
+class World:
+    """A recorder and its rule; nothing comes but what a test says."""
+
+    def __init__(self, sink):
+        self.dispatcher = SimulatedDispatcher()
+        self.plan = RulePlan("r", "$G", RULE, INBOX)
+        self.log = Mock()
+        system = ActorSystem(self.dispatcher)
+        self.recorder = system.spawn(
+            Recorder, plan=self.plan, maker=Mock(), sink=sink, unix_ns=self.dispatcher.now_ns,
+            processors=Processors(read=str), log=self.log,
+        )  # fmt: skip
+        self.dispatcher.run_for(10 * LOOK_S)
+
+    def turns_in(self, duration_s):
+        """Return how many turns there are in so many seconds."""
+        until_ns = self.dispatcher.now_ns() + int(duration_s * 1e9)
+        count = 0
+        while self.dispatcher.step(until_ns):
+            count += 1
+        return count
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def stream(said):
+    return StreamSink(
+        rule="r", account="A", config=RULE, server="s", run="RUN.1", inbox=INBOX,
+        publish=lambda *message: said.append(message),
+    )  # fmt: skip
+
+
+def test_a_rule_that_finds_nothing_takes_no_turns(stream, said):
+    world = World(stream)
+    assert len(said) > 1
+    world.recorder.tell(Recorder.Answered("make", b"{}"))
+    world.dispatcher.run_for(LOOK_S)
+    world.turns_in(2 * MAKE_RETRY_S)
+
+    assert 0 == world.turns_in(HOUR_S)
+    assert 0 == world.dispatcher.timer_count
+
+
+def test_a_rule_into_files_that_finds_nothing_takes_no_turns(tmp_path):
+    world = World(FileSink(tmp_path, RULE, "x"))
+
+    assert 0 == world.turns_in(HOUR_S)
+
+
+def test_a_rule_without_a_stream_asks_for_it_now_and_then(stream, said):
+    world = World(stream)
+    for _ in range(10):
+        world.recorder.tell(Recorder.Answered("make", b'{"error": {"description": "full"}}'))
+        world.dispatcher.run_for(MAKE_RETRY_S)
+    said.clear()
+    turns = world.turns_in(HOUR_S)
+
+    assert HOUR_S / MAKE_RETRY_S == pytest.approx(len(said), rel=0.05)
+    assert turns < 5 * len(said)
+    assert "full" in world.log.warning.call_args.kwargs["reason"]
