@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 
 import pytest
@@ -221,3 +222,14 @@ def test_a_filter_needs_no_consumer(cluster):
 
     assert 3 == len(parts)
     assert [it for it in range(1, ROWS + 1) if (it - 1) % 1000 % 7 == 3] == found
+
+
+def test_a_time_is_found_without_a_consumer(cluster):
+    state = again(cluster["n1"], lambda api: api.stream("S"))
+    target = target_of(cluster["n1"])
+    parts = pull.PullReader(target, "", whole(state), pull.refuse_loss).read()
+    stamps = [stamp for rows in parts for stamp in rows.timestamp_ns.to_pylist()]
+    times = [0, *(stamps[at] + more for at in (0, 7, ROWS // 2, -1) for more in (0, 1)), 2**62]
+    found = [again(cluster["n1"], lambda api, it=it: api.seq_at("S", it)) for it in times]
+
+    assert [bisect.bisect_left(stamps, it) + 1 for it in times] == found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark_nats.errors import ApiError, LoginError
+from pyspark_nats.times import text_of, unix_ns_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,10 +204,28 @@ class JetStream:
         """Return how many messages with these subjects have this sequence or a higher one."""
         return self._probe(stream, start_at(seq), subjects)["num_pending"]
 
-    def seq_at(self, stream: str, time_rfc3339: str) -> int:
+    def seq_at(self, stream: str, unix_ns: int) -> int:
         """Return the sequence of the first message at or after a time; the next one if none is."""
-        deliver = {"deliver_policy": "by_start_time", "opt_start_time": time_rfc3339}
-        return self._probe(stream, deliver, ())["delivered"]["stream_seq"] + 1
+        deliver = {"deliver_policy": "by_start_time", "opt_start_time": text_of(unix_ns)}
+        try:
+            return self._probe(stream, deliver, ())["delivered"]["stream_seq"] + 1
+        except ApiError as error:
+            if error.err_code != NOT_IN_CLUSTERS:
+                raise
+        return self._seq_searched(stream, unix_ns)
+
+    def _seq_searched(self, stream: str, unix_ns: int) -> int:
+        """Return what `seq_at` does, where no consumer can be had; times rise with sequences."""
+        state = self.stream(stream)
+        low, high = state.first_seq, state.end
+        while low < high:
+            middle = (low + high) // 2
+            message = self._next_message(stream, middle, ">")
+            if message is None or unix_ns_of(message["time"]) >= unix_ns:
+                high = middle
+            else:
+                low = message["seq"] + 1
+        return low
 
     def _probe(
         self, stream: str, deliver: dict[str, Any], subjects: Sequence[str]
@@ -223,8 +242,8 @@ class JetStream:
             seq: The lowest sequence.
             subjects: Wildcard filters; none: any message.
         """
-        found = [self._seq_of_next(stream, seq, subject) for subject in subjects or (">",)]
-        return min((it for it in found if it is not None), default=None)
+        found = [self._next_message(stream, seq, subject) for subject in subjects or (">",)]
+        return min((int(it["seq"]) for it in found if it is not None), default=None)
 
     def last_message(self, stream: str, subject: str) -> dict[str, Any]:
         """Return the last message of a subject as the API has it: `seq`, `data` in base64.
@@ -236,7 +255,8 @@ class JetStream:
         answer = self.connection.request(f"{self._prefix}.STREAM.MSG.GET.{stream}", body)
         return dict(answer["message"])
 
-    def _seq_of_next(self, stream: str, seq: int, subject: str) -> int | None:
+    def _next_message(self, stream: str, seq: int, subject: str) -> dict[str, Any] | None:
+        """Return the first message from `seq` on as the API has it; None when there is none."""
         body = {"seq": seq, "next_by_subj": subject}
         try:
             document = self.connection.request(f"{self._prefix}.STREAM.MSG.GET.{stream}", body)
@@ -244,7 +264,7 @@ class JetStream:
             if error.code == NOT_FOUND and error.err_code != STREAM_NOT_FOUND:
                 return None
             raise
-        return int(document["message"]["seq"])
+        return dict(document["message"])
 
 
 def _servers_of(cluster: dict[str, Any]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pyspark_nats.errors import ApiError, LoginError, OptionError
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark_nats.options import Bounds, ReadOptions, Streams
     from pyspark_nats.pushdown import Limits
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WORK_QUEUE = "workqueue"
 CLOCKS_DIFFER_NS = 60 * 1_000_000_000
 """By which a server's clock may go back, where an upper bound of time says what is read."""
@@ -61,7 +59,7 @@ def sequence_at(api: JetStream, state: StreamState, bounds: Bounds, option: str)
     """Return the sequence that `bounds` means in a stream; one that lies outside stays as it is."""
     timestamp_ms = bounds.timestamps_ms.get(state.name, bounds.timestamp_ms)
     if timestamp_ms is not None:
-        return min(api.seq_at(state.name, _rfc3339(timestamp_ms * 1_000_000)), state.end)
+        return min(api.seq_at(state.name, timestamp_ms * 1_000_000), state.end)
     value = bounds.sequences.get(state.name, bounds.word)
     if value == EARLIEST:
         return state.first_seq
@@ -91,18 +89,13 @@ def within_times(
         return start, end
     try:
         if limits.begin_ns > 0:
-            start = max(start, api.seq_at(state.name, _rfc3339(limits.begin_ns)))
+            start = max(start, api.seq_at(state.name, limits.begin_ns))
         if limits.end_ns is not None:
             behind_ns = max(limits.end_ns, 0) + CLOCKS_DIFFER_NS
-            end = min(end, api.seq_at(state.name, _rfc3339(behind_ns)))
+            end = min(end, api.seq_at(state.name, behind_ns))
     except (ApiError, LoginError):
         pass
     return start, end
-
-
-def _rfc3339(unix_ns: int) -> str:
-    seconds, rest_ns = divmod(unix_ns, 1_000_000_000)
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.") + f"{rest_ns:09}Z"
 
 
 def check_names(bounds: Bounds | None, names: Mapping[str, object], option: str) -> None:
