@@ -23,7 +23,8 @@ _FREE: Final = ("$JS.ACK.>", "$LDS.>", "_GR_.>", "$GR.>", "_R_.>")
 """Subjects of servers, which no permissions of users are about."""
 _JETSTREAM: Final = ("$JS.API.>", "$KV.>", "$OBJ.>")
 """Stay at their side: who wants another one's JetStream names its domain."""
-_JETSTREAM_OF_SYSTEM: Final = ("$JSC.>", "$NRG.>", *_JETSTREAM)
+_JETSTREAM_OF_SYSTEM: Final = ("$JSC.>", "$NRG.>", "$FJS.>", *_JETSTREAM)
+"""And what servers say of their groups: `$NRG` is nats-server's, `$FJS` that of ours."""
 EVERYTHING: Final = SubjectPermission()
 
 
