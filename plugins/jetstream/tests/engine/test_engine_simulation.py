@@ -61,6 +61,11 @@ SECOND_NS = 10**9
 BATCH_NS = 5 * SECOND_NS
 """So long a batch waits at least."""
 
+SPARSE_COUNT = 30
+"""Of segments: far more than one save may bring back."""
+SPARSE_BYTES = 6000
+"""Of each of them, at least."""
+
 pytestmark = pytest.mark.sim
 
 
@@ -662,6 +667,41 @@ def test_segments_are_saved() -> None:
     assert sum(saves(seed) for seed in range(30)) >= 15
 
 
+class Sparse(Simulation):
+    """Of many segments that a storage kind has, little is left; then nobody writes any more."""
+
+    def lay_out(self, seed: int, name: str, mistake: str) -> None:
+        super().lay_out(seed, name, mistake)
+        self.segment_bytes, self.small_bytes, self.cache_bytes = SPARSE_BYTES, 0, 0
+
+    def run(self) -> None:
+        while len(self.segment_disk.names()) < SPARSE_COUNT:
+            self.publish()
+            self.go_on()
+        for seq in range(1, max(self.acked.values())):
+            if seq % 16:
+                self.ask(Verb.DELETE_MESSAGE, self.number, numbers=(seq,))
+        for _ in range(400):
+            self.go_on()
+
+    def go_on(self) -> None:
+        self.turn()
+        self.read_back()
+        while self.round() or self.job():
+            self.turn()
+
+
+def test_all_that_is_sparse_is_written_again() -> None:
+    """Also where one save may bring only some of it back."""
+    for simulation in map(Sparse, range(40)):
+        config = simulation.config
+        if config.metadata is None or config.max_msgs > 0 or config.compression != "none":
+            continue
+        simulation.run()
+        disk = simulation.segment_disk
+        assert sum(len(disk.read(it)) for it in disk.names()) < SPARSE_COUNT * SPARSE_BYTES // 2
+
+
 def test_bytes_leave_memory_and_are_read_back() -> None:
     def run(seed: int) -> Simulation:
         simulation = Simulation(seed)
@@ -706,18 +746,23 @@ def test_damage_of_segments_is_named() -> None:
             continue  # with fewer messages, others would have stayed
         simulation.small_bytes = 0
         simulation.run()
-        whole = simulation.held()
-        if not simulation.segment_disk.names():
-            continue
-        simulation.hurt()
-
-        left = simulation.held()
-        text = " ".join(it.what for it in simulation.damage)
-        ranges = re.findall(r"sequences? (\d+)(?: to (\d+))?", text)
-        named = {seq for a, b in ranges for seq in range(int(a), int(b or a) + 1)}
-        assert left.items() <= whole.items(), f"seed {seed}"
-        # What is lost may have been deleted since it was saved.
-        assert set(whole) - set(left) <= named, f"seed {seed}"
-        assert named.isdisjoint(left), f"seed {seed}"
-        reported += bool(simulation.damage)
+        reported += is_named(simulation, seed)
     assert reported > 5
+
+
+def is_named(simulation: Simulation, seed: int) -> bool:
+    """Hurt a segment, if there is one; return whether damage is reported: of all that is lost."""
+    whole = simulation.held()
+    if not simulation.segment_disk.names():
+        return False
+    simulation.hurt()
+    left = simulation.held()
+    text = " ".join(it.what for it in simulation.damage)
+    ranges = re.findall(r"sequences? (\d+)(?: to (\d+))?", text)
+    named = {seq for a, b in ranges for seq in range(int(a), int(b or a) + 1)}
+
+    assert left.items() <= whole.items(), f"seed {seed}"
+    # What is lost may have been deleted since it was saved.
+    assert set(whole) - set(left) <= named, f"seed {seed}"
+    assert named.isdisjoint(left), f"seed {seed}"
+    return bool(simulation.damage)

@@ -301,6 +301,8 @@ cdef void _follow(Engine* engine, Slot* slot) noexcept nogil:
     slot.segments = rows
     slot.segment_count = count
     slot.saved_bytes = job.bytes
+    slot.leaves_sparse = job.save.leaves_sparse
+    engine.leaves_sparse = engine.leaves_sparse or slot.leaves_sparse
     segments_look(engine, slot)
     # The entry that had all of it, if there was one, is needed no more.
     slot.group.saved_in = slot.group.saved_at = 0
@@ -335,7 +337,7 @@ cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
     return False
 
 
-# ---- for the sake of memory ------------------------------------------------------------------------------------------------
+# ---- for the sake of memory, and of the disk -------------------------------------------------------------------------------
 
 
 cdef uint64_t _unsaved_bytes(const Slot* slot) noexcept nogil:
@@ -350,6 +352,25 @@ cdef uint64_t _unsaved_bytes(const Slot* slot) noexcept nogil:
     return found
 
 
+cdef bint _may_begin(const Slot* slot) noexcept nogil:
+    """Whether a stream can be saved now though the log may go on without that."""
+    return (
+        slot != NULL and slot.group != NULL and not slot.is_restored and slot.job == NULL and not slot.is_saving
+        and slot.group.replica == NULL
+    )
+
+
+cdef void _begin_sparse(Engine* engine) noexcept nogil:
+    """Save once more a stream of which the last save could not write again all that is worth it."""
+    cdef uint32_t at
+    for at in range(engine.slot_count):
+        if _may_begin(engine.slots[at]) and engine.slots[at].leaves_sparse:
+            _begin(engine, engine.slots[at])
+            engine.spilling = engine.slots[at].number if engine.slots[at].job != NULL else 0
+            return
+    engine.leaves_sparse = False
+
+
 cdef void _begin_largest(Engine* engine) noexcept nogil:
     """Save the stream that has most to be saved, if that is worth a segment."""
     cdef Slot* slot
@@ -358,7 +379,7 @@ cdef void _begin_largest(Engine* engine) noexcept nogil:
     cdef uint32_t at
     for at in range(engine.slot_count):
         slot = engine.slots[at]
-        if slot == NULL or slot.group == NULL or slot.is_restored or slot.job != NULL or slot.is_saving or slot.group.replica != NULL:
+        if not _may_begin(slot):
             continue
         bytes = _unsaved_bytes(slot)
         if bytes >= most:
@@ -370,7 +391,10 @@ cdef void _begin_largest(Engine* engine) noexcept nogil:
 
 
 cdef void segments_spill(Engine* engine) noexcept nogil:
-    """Save a stream before the log is so long, where more is in memory than may stay there: what is in no segment has to."""
+    """Save a stream before the log is so long, where more is in memory than may stay there: what is in no segment has to.
+
+    And where more of its segments should be written again than one save may.
+    """
     cdef Slot* slot
     if engine.spilling:
         slot = slot_of(engine, engine.spilling)
@@ -380,7 +404,12 @@ cdef void segments_spill(Engine* engine) noexcept nogil:
             _follow(engine, slot)
         engine.spilling = engine.spill_above = 0
     engine.spill_above = min(engine.spill_above, engine.resident_bytes + engine.segment_bytes // SPILL_LOOKS)
-    if engine.resident_bytes <= max(engine.cache_bytes, engine.spill_above) or engine.saves or engine.now_ns < engine.saves_again_ns:
+    if engine.saves or engine.now_ns < engine.saves_again_ns:
+        return
+    if engine.leaves_sparse:
+        _begin_sparse(engine)
+        return
+    if engine.resident_bytes <= max(engine.cache_bytes, engine.spill_above):
         return
     engine.spill_above = engine.resident_bytes + engine.segment_bytes // SPILL_LOOKS
     _begin_largest(engine)

@@ -546,6 +546,8 @@ cdef struct Slot:
     # It was read, and not opened yet.
     uint8_t has_strays
     # A consumer may wait for acknowledgements of messages that its filters want no more.
+    uint8_t leaves_sparse
+    # More of its segments should be written again than the last save could.
     int64_t pending_bytes
     # Of messages that were proposed, as its account's usage has them.
     SegmentRow* segments
@@ -752,9 +754,11 @@ cdef struct Engine:
     uint64_t cache_bytes
     # So many may stay where the disk has them too.
     uint64_t spilling
-    # The number of the stream that is saved for the sake of memory; 0: none is.
+    # The number of the stream that is saved for the sake of memory or of the disk; 0: none is.
     uint64_t spill_above
     # With so many it is looked again for one.
+    bint leaves_sparse
+    # As some slot does.
     uint64_t sweeps_above
     # Nothing could go when there were so many.
     uint32_t sweep_slot

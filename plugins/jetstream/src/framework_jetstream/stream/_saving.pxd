@@ -25,6 +25,8 @@ cdef struct Save:
     # So many segments at most are written again of which something lives; 0: any number.
     bint keeps_all
     # None is: what is elsewhere can't be read now.
+    bint leaves_sparse
+    # There are more than that of which little lives, and some were written again: it is worth another save.
     bint has_failed
     # No memory, or `error`.
     int error

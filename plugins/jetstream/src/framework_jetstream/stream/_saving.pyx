@@ -112,17 +112,22 @@ cdef void _plan(Save* save, uint64_t last_seq, const SegmentRow* rows, size_t ro
     cdef uint64_t living, after = 0
     cdef uint32_t rewrites = 0
     cdef bint keeps = save.keeps_all
+    cdef bint is_sparse, rewrites_sparse = False, keeps_sparse = False
     for at in range(row_count):
         living = _living(save, &rows[at], &run)
         after = rows[at].last_seq
         if living == 0:
             continue
-        if not keeps and (living < rows[at].count // SPARSE_BELOW or rows[at].bytes < save.file_bytes // SMALL_BELOW):
+        is_sparse = living < rows[at].count // SPARSE_BELOW
+        if not keeps and (is_sparse or rows[at].bytes < save.file_bytes // SMALL_BELOW):
             rewrites += 1
+            rewrites_sparse = rewrites_sparse or is_sparse
             keeps = rewrites == save.rewrites_max
             _plan_span(save, rows[at].first_seq, rows[at].last_seq)
         else:
+            keeps_sparse = keeps_sparse or is_sparse
             _put(save, &save.plan, &rows[at], sizeof(SegmentRow))
+    save.leaves_sparse = rewrites_sparse and keeps_sparse
     # The last one is always written: it says what lives.
     _plan_span(save, after + 1, max(after, last_seq))
 
