@@ -1,8 +1,8 @@
 """How soon `framework spark FILE` has its first row: `python -m bench.spark_start --rounds 5`.
 
 From the start of the command, by the clock and in processor time of all that it starts; the file
-reads one row of a stream. The first round, which may find nothing in the page cache, is not
-counted.
+reads one row of a stream. A line a round, then medians; the first round, which may find nothing in
+the page cache, is not counted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bench.asked import asked
 from bench.spark import fill
 from framework.testing import OURS, Fleet
 
+NAMES: Final = ("first row", "to its end", "CPU")
 SCRIPT: Final = """
 row = spark.read.format("nats").options(stream="BENCH").load().first()
 print(row.subject, flush=True)
@@ -44,8 +45,7 @@ def main() -> None:
             found = [started(server.url, script) for _ in range(rounds + 1)][1:]
         finally:
             fleet.stop()
-    names = ("first row", "to its end", "CPU")
-    for name, values in zip(names, zip(*found, strict=True), strict=True):
+    for name, values in zip(NAMES, zip(*found, strict=True), strict=True):
         each = " ".join(f"{it:.1f}" for it in values)
         print(f"{name:12} {statistics.median(values):.2f} s ({each})")
     first_s = statistics.median(it[0] for it in found)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def started(url: str, script: Path) -> tuple[float, float, float]:
-    """Return seconds to the first row and to the end, and processor time."""
+    """Print and return seconds to the first row and to the end, and processor time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun_s = time.perf_counter()
     words = [sys.executable, "-m", "framework", "spark", "--servers", url, str(script)]
@@ -66,7 +66,9 @@ def started(url: str, script: Path) -> tuple[float, float, float]:
     ended_s = time.perf_counter() - begun_s
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return first_s, ended_s, cpu_s
+    took = (first_s, ended_s, cpu_s)
+    print(", ".join(f"{name} {it:.1f} s" for name, it in zip(NAMES, took, strict=True)), flush=True)
+    return took
 
 
 if __name__ == "__main__":
