@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from contextlib import ExitStack, contextmanager
 
 import pytest
+
+from framework.testing import Fleet
 
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 _TIME = re.compile(r'"\d{4}-\d\d-\d\dT[\d:.]+Z"')
@@ -118,6 +121,11 @@ class Requests:
         """Return the JSON of an answer of the API."""
         return json.loads(self.ask(f"$JS.API.{what}", payload, headers)[1])
 
+    def remove_streams(self):
+        """Leave no stream in the account."""
+        for name in self.api("STREAM.NAMES")["streams"] or ():
+            assert self.api(f"STREAM.DELETE.{name}")["success"]
+
     def _answer(self, reply):
         while True:
             operation = self._message()
@@ -129,19 +137,54 @@ class Requests:
                 return operation.body[:size], operation.body[size:]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def log_in():
     """Return the class of clients that ask one thing at a time."""
     return Requests
 
 
+@contextmanager
+def started(folder):
+    """Return a fleet of a server of ours and a real one, both with JetStream."""
+    fleet = Fleet(folder)
+    fleet.start("-js", "-sd", str(folder / "ours"), *PLUGIN)
+    fleet.start("-js", "-sd", str(folder / "real"), kind="2.15.2")
+    yield fleet
+    fleet.stop()
+
+
+@contextmanager
+def logged_in(fleet):
+    """Return a client of each server of a fleet."""
+    with ExitStack() as stack:
+        yield tuple(Requests(stack.enter_context(it.client())) for it in fleet.servers)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Return a fleet of a server of ours and a real one for all tests of a module.
+
+    A start with JetStream takes longer than most of these tests.
+    """
+    with started(tmp_path_factory.mktemp("both")) as fleet:
+        yield fleet
+
+
 @pytest.fixture
-def pair(fleet, tmp_path):
-    """Return clients of a server of ours and of a real one, both with JetStream."""
-    ours = fleet.start("-js", "-sd", str(tmp_path / "ours"), *PLUGIN)
-    real = fleet.start("-js", "-sd", str(tmp_path / "real"), kind="2.15.2")
-    with ours.client() as mine, real.client() as theirs:
-        yield Requests(mine), Requests(theirs)
+def pair(both):
+    """Return clients of a server of ours and of a real one, which have no streams."""
+    with logged_in(both) as clients:
+        yield clients
+    with logged_in(both) as clients:
+        for it in clients:
+            it.remove_streams()
+
+
+@pytest.fixture
+def own_pair(tmp_path):
+    """Return clients of a server of ours and of a real one that were started for one test."""
+    with started(tmp_path) as fleet, logged_in(fleet) as clients:
+        yield clients
 
 
 def published(subject, reply, payload, headers):

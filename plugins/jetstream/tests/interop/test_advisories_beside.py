@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from framework.testing import Fleet
+
 pytestmark = pytest.mark.interop
 
 CONFIG = """
@@ -64,12 +66,15 @@ def pulled(user, consumer, count):
     return got
 
 
-@pytest.fixture(params=["", ", domain: hub"])
-def servers(request, fleet, tmp_path):
+@pytest.fixture(scope="module", params=["", ", domain: hub"])
+def servers(request, tmp_path_factory):
     plugin = ("-plugin", "framework_jetstream.plugin")
-    ours = fleet.start(*plugin, config=CONFIG % (tmp_path / "ours", request.param))
-    real = fleet.start(config=CONFIG % (tmp_path / "real", request.param), kind="2.15.2")
-    return ours, real
+    folder = tmp_path_factory.mktemp("servers")
+    fleet = Fleet(folder)
+    ours = fleet.start(*plugin, config=CONFIG % (folder / "ours", request.param))
+    real = fleet.start(config=CONFIG % (folder / "real", request.param), kind="2.15.2")
+    yield ours, real
+    fleet.stop()
 
 
 @pytest.fixture
@@ -83,6 +88,7 @@ def play(servers, log_in):
                 listener, user = Listener(one), log_in(other, user="a", **{"pass": "a"})
                 steps(user)
                 heard.append([listener.hear(subject) for subject in subjects])
+                user.remove_streams()
         return heard
 
     return go
@@ -177,14 +183,18 @@ def test_a_consumer_begins_paused(play):
 def test_a_pause_is_told_when_it_begins_and_ends(play):
     def steps(user):
         user.api("STREAM.CREATE.S", STREAM)
-        user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": {"durable_name": "C"}})
+        told = user.subscribe((ADVISORY + b"PAUSE.S.C").decode())
+        config = {"durable_name": "C", "pause_until": "2100-01-01T00:00:00Z"}
+        user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
+        # The real server looks once more at the pause when it has answered, to tell of it.
+        user.heard(told)
         for until in ("2101-01-01T00:00:00Z", "2101-01-01T00:00:00Z", "2001-01-01T00:00:00Z", ""):
             user.api("CONSUMER.PAUSE.S.C", {"pause_until": until} if until else b"")
 
-    ours, theirs = play(steps, [ADVISORY + b"PAUSE"] * 3)
+    ours, theirs = play(steps, [ADVISORY + b"PAUSE"] * 4)
 
     assert in_any_order(theirs) == in_any_order(ours)
-    assert [event["paused"] for _, event in ours] == [True, False, False]
+    assert [event["paused"] for _, event in ours] == [True, True, False, False]
 
 
 def test_a_pause_ends_by_itself(play):

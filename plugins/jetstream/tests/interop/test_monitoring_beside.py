@@ -9,6 +9,8 @@ import urllib.request
 
 import pytest
 
+from framework.testing import Fleet
+
 pytestmark = pytest.mark.interop
 
 CONFIG = """
@@ -69,12 +71,14 @@ def same(document):
     return document
 
 
-@pytest.fixture
-def servers(fleet, tmp_path, log_in):
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory, log_in):
     """Return both servers, with two streams in memory, one with a consumer, in account A."""
     plugin = ("-plugin", "framework_jetstream.plugin")
-    ours = fleet.start(*plugin, config=CONFIG % (tmp_path / "ours"))
-    real = fleet.start(config=CONFIG % (tmp_path / "real"), kind="2.15.2")
+    folder = tmp_path_factory.mktemp("servers")
+    fleet = Fleet(folder)
+    ours = fleet.start(*plugin, config=CONFIG % (folder / "ours"))
+    real = fleet.start(config=CONFIG % (folder / "real"), kind="2.15.2")
     for server in (ours, real):
         with server.client() as client:
             user = log_in(client, user="a", **{"pass": "a"})
@@ -85,7 +89,8 @@ def servers(fleet, tmp_path, log_in):
             user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": consumer})
             user.ask("S.x", b"hello")
             user.api("STREAM.INFO.no")
-    return ours, real
+    yield ours, real
+    fleet.stop()
 
 
 def answered(server, path):

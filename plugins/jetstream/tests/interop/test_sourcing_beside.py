@@ -238,7 +238,7 @@ def test_an_origin_that_is_not_there_is_reported(pair):
     assert told[0] == told[1]
 
 
-def test_the_cli_reports_both(pair, nats_cli, fleet):
+def test_the_cli_reports_both(pair, nats_cli, both):
     user = pair[0]
     create(user, "O", subjects=["o"])
     create(user, "M", mirror={"name": "O"})
@@ -246,7 +246,7 @@ def test_the_cli_reports_both(pair, nats_cli, fleet):
     user.ask("o", b"x")
     caught_up(user, "M", "O")
     until(user, "S", lambda it: it["state"]["messages"] == 1)
-    url = fleet.servers[0].url
+    url = both.servers[0].url
     report = nats_cli.run(url, "stream", "report")
     info = nats_cli.run(url, "stream", "info", "M")
 
