@@ -60,6 +60,7 @@ def _question(options: HealthzOptions) -> HealthQuestion:
         stream=options.stream,
         consumer=options.consumer,
         is_shallow=options.js_enabled or options.js_enabled_only or options.js_meta_only,
+        is_of_cluster=not (options.js_enabled or options.js_enabled_only),
     )
 
 

@@ -156,6 +156,8 @@ class HealthQuestion(Struct, frozen=True, kw_only=True):
     consumer: str = ""
     is_shallow: bool = False
     """Only whether JetStream works, not how its streams are."""
+    is_of_cluster: bool = True
+    """Also whether servers that share streams agree on who has what."""
 
 
 class HealthProblem(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,8 @@ from framework.tests.supervise.running import Runs
 PAGE = (Path(__file__).parents[2] / "docs" / "OPERATING.md").read_text("utf-8")
 CLUSTERS = PAGE[PAGE.index("## Clusters") : PAGE.index("## Reload")]
 TOPOLOGIES = PAGE[PAGE.index("## Topologies") : PAGE.index("## Secrets")]
-REST = PAGE.replace(CLUSTERS, "").replace(TOPOLOGIES, "")
+SHARED = PAGE[PAGE.index("## Streams on several") : PAGE.index("## Superclusters")]
+REST = PAGE.replace(CLUSTERS, "").replace(TOPOLOGIES, "").replace(SHARED, "")
 
 
 def blocks(text, kind=""):
@@ -29,6 +30,8 @@ def blocks(text, kind=""):
 
 CONFIG, TLS_CONFIG = blocks(REST)
 CLUSTER_CONFIG, PERMISSIONS = blocks(CLUSTERS)
+[SHARED_CONFIG] = blocks(SHARED, "conf")
+SHARED_COMMANDS = "".join(blocks(SHARED, "sh")).splitlines()
 CLUSTER_COMMANDS = "".join(blocks(CLUSTERS, "sh")).splitlines()
 COMMANDS = "".join(blocks(REST, "sh")).splitlines()
 CERTIFICATES = [line for line in COMMANDS if line.startswith("openssl ")]
@@ -68,6 +71,19 @@ PRINTED = {
     r"curl .*/quotaz": r'"num_quotas": 0',
     r"curl .*/gatewayz": r'"outbound_gateways": \{\}',
     r"curl .*/leafz": r'"leafs": \[\]',
+    r"nats .* stream add ORDERS": r"Replicas: 3.*Cluster Group: S-R3F-\w{8}",
+    r"nats .* stream info ORDERS": r"Name: C1.*Leader: n\d-c1.*Replica: n\d-c1, ",
+    r"nats .* stream report": r"│ ORDERS .*n\d-c1\*",
+    r"nats .* consumer add ORDERS": r"Cluster Group: C-R3F-\w{8}",
+    r"nats .* consumer report ORDERS": r"│ NEW +│ Pull ",
+    r"nats .* stream cluster step-down": r'New leader elected "n\d-c1"',
+    r"nats .* consumer cluster step-down": r'New leader elected "n\d-c1"',
+    r"nats .* report jetstream": r"RAFT Meta Group Information.*n3-c1",
+    r"nats .* request jetstream --leader": r'"meta_cluster":',
+    r"nats .* request raft": r'"_meta_":.*"state": ?"LEADER"',
+    r"nats .* cluster step-down --force": r"New leader elected",
+    r"curl .*/jsz": r'"meta_cluster": \{.*"cluster_size": 3,',
+    r"curl .*/raftz": r'"_meta_": \{',
     r"curl .*/routez": r'"num_routes": 10,.*"remote_name": "t.*"sid":',
 }
 """What each command of the page prints, by the command; one of these must be about it."""
@@ -199,6 +215,30 @@ def test_every_command_of_the_page_about_topologies_works(tmp_path, monkeypatch)
         {f"east-{number} is stopped" for number in (1, 2, 3)},
     ]
     assert "Server is ready" in Path("logs/east-2.log").read_text()
+
+
+@pytest.mark.peer("nats")
+def test_servers_of_the_page_share_streams(fleet, run, tmp_path):
+    ports = {port: str(free_port()) for port in ("6222", "6322", "6422")}
+    servers = []
+    for number in (1, 2, 3):
+        config = SHARED_CONFIG.replace("n1-c1", f"n{number}-c1")
+        config = config.replace(":4222", ":-1").replace(":8222", ":-1")
+        first, second, third = sorted(ports, key=lambda it: it != f"6{number + 1}22")
+        for old, new in zip(("6222", "6322", "6422"), (first, second, third), strict=True):
+            config = config.replace(f"127.0.0.1:{old}", f"HOST:{ports[new]}")
+        config = config.replace("HOST", "127.0.0.1")
+        servers.append(fleet.start(config=config, clustered=True, port=None))
+    while not all(
+        it.document("/jsz").get("meta_cluster", {}).get("cluster_size") == 3
+        and it.document("/jsz")["meta_cluster"].get("leader")
+        for it in servers
+    ):
+        pass
+    for line in SHARED_COMMANDS:
+        run(servers[0], line)
+
+    assert len(SHARED_COMMANDS) == 14
 
 
 def framework(line):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from framework_jetstream.api.records import encode
+from framework_jetstream.api.records import encode, plain
 from framework_jetstream.api.times import text_from_ns
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from framework.wire.event_ids import EventIds
     from framework_jetstream.api.asker import Asker
+    from framework_jetstream.api.records import ClusterInfo, MetaClusterInfo
     from framework_jetstream.host import Host
 
 PREFIX: Final = "$JS.EVENT.ADVISORY."
@@ -76,6 +77,66 @@ class Advisories:
         word = {"create": "CREATED", "modify": "UPDATED", "delete": "DELETED"}[action]
         fields = {"stream": stream, "action": action}
         self.say(account, f"STREAM.{word}.{stream}", "stream_action", fields)
+
+    def say_leader(
+        self, account: str, system_account: str, asset: tuple[str, str], cluster: ClusterInfo
+    ) -> None:
+        """Say that a stream or consumer is led by another server than before.
+
+        Args:
+            account: Whose it is; it is told there, and in the system account.
+            system_account: Empty: there is none.
+            asset: The stream, and the consumer; of a stream, no consumer.
+            cluster: Who has it.
+
+        Source: nats-server `jetstream_events.go`, `JSStreamLeaderElectedAdvisory`.
+        """
+        kind = "consumer" if asset[1] else "stream"
+        names = [it for it in asset if it]
+        fields = {
+            **dict(zip(("stream", "consumer"), names, strict=False)),
+            "leader": cluster.leader,
+            "replicas": plain(cluster.replicas or []),
+        }
+        subject = ".".join((kind.upper(), "LEADER_ELECTED", *names))
+        what = f"{kind}_leader_elected"
+        if account != system_account:
+            self.say(account, subject, what, fields)
+        if system_account:
+            self.say(system_account, subject, what, {"account": account, **fields})
+
+    def say_quorum_lost(
+        self, account: str, system_account: str, asset: tuple[str, str], cluster: ClusterInfo
+    ) -> None:
+        """Say that a stream or consumer stalls, since most of its servers are not heard.
+
+        Args:
+            account: As of `say_leader`, and so on.
+            system_account: The same.
+            asset: The same.
+            cluster: The same.
+        """
+        kind = "consumer" if asset[1] else "stream"
+        names = [it for it in asset if it]
+        fields = {
+            **dict(zip(("stream", "consumer"), names, strict=False)),
+            "replicas": plain(cluster.replicas or []),
+        }
+        subject = ".".join((kind.upper(), "QUORUM_LOST", *names))
+        if account != system_account:
+            self.say(account, subject, f"{kind}_quorum_lost", fields)
+        if system_account:
+            self.say(system_account, subject, f"{kind}_quorum_lost", {"account": account, **fields})
+
+    def say_meta_leader(self, system_account: str, meta: MetaClusterInfo) -> None:
+        """Say in the system account who leads the meta group now."""
+        fields = {
+            "leader": meta.peer,
+            "replicas": plain(meta.replicas or []),
+            "cluster": meta.name,
+        }
+        if system_account:
+            self.say(system_account, "DOMAIN.LEADER_ELECTED", "domain_leader_elected", fields)
 
     def say_out_of_storage(self, host: Host, stream: str) -> None:
         """Say in the system account that messages are refused, for the disk is full.

@@ -37,11 +37,12 @@ class Host(Struct, kw_only=True):
     """Answers a request that came in somewhere in the cluster."""
     report: Callable[[str], object] = lambda _what: None
     """Told what operators have to know."""
-    cluster_of: Callable[[tuple[str, str, str], tuple[tuple[int, ...], bytes] | None], Any] = (
-        lambda _name, _told: None
-    )
-    """Who has a stream or consumer, as `ClusterInfo`, by account, stream and consumer, and what the
-    engine says of its group; None: streams are this server's alone."""
+    retire: Callable[[str, str, str, int], object] = lambda _account, _stream, _name, _created: None
+    """Lets the meta leader delete a consumer that nobody uses: account, stream, name, created."""
+    cluster_of: Callable[..., Any] = lambda _name, _told, _since_ns=0: None
+    """Who has a stream or consumer, as `ClusterInfo`, by account, stream and consumer, what the
+    engine says of its group, and since when this server leads it (`ClusterView.describe`); None:
+    streams are this server's alone."""
 
     assigned: Callable[[tuple[str, str, str]], Any] = lambda _name: None
     """What the meta group says of a stream or consumer, as an `Assignment`; None: nothing

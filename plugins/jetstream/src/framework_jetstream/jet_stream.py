@@ -19,7 +19,6 @@ from framework_jetstream.api.answers import (
     NAMES_MAX,
     SYSTEM,
     answer,
-    is_refusal,
     page,
     refused,
 )
@@ -221,7 +220,6 @@ class JetStream(Component):
 
     def _take(self, request: JetStream.ApiRequest) -> None:
         """Answer a request, or pass it to the stream that it is about."""
-        request.reply.when_done(partial(self._track, request))
         found = subject_of(request.tokens)
         kind = found.kind if found else SYSTEM
         try:
@@ -292,16 +290,6 @@ class JetStream(Component):
             kind = kind if kind == "account_info" else SYSTEM
             error = failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT).error
             request.reply.set(refused(kind, error))
-
-    def _track(self, request: JetStream.ApiRequest, reply: Reply[bytes | None]) -> None:
-        """Count an answer, and let who audits know of it."""
-        text = reply.get()
-        if text is None:
-            return
-        if self._host.limits(request.account) is not None:
-            self._usage.count(request.account, is_error=is_refusal(text))
-        subject = ".".join(("$JS.API", *request.tokens))
-        self._advisories.audit(request.asker, subject, request.payload, text)
 
     def _purge_account(self, request: JetStream.ApiRequest, account: str) -> None:
         """Delete all streams of an account."""

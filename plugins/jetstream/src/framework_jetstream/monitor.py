@@ -11,14 +11,17 @@ import msgspec
 from msgspec import Struct
 
 from framework.actors import Reply
-from framework.errors import BadQuery
+from framework.errors import BadQuery, NoAnswer
 from framework.spec import ALL_TIERS, HealthProblem, InQuery
 from framework.spec.formats import time_text
 from framework_jetstream.api.records import ClusterInfo, plain
 from framework_jetstream.api.saved import Damaged, words_of_loss
 from framework_jetstream.api.times import text_from_ns
+from framework_jetstream.cluster.health import assigned_problems, meta_problem
+from framework_jetstream.cluster.raftz import RaftzOptions, raft_groups
 from framework_jetstream.consumer.consumer import info_of
 from framework_jetstream.jet_stream import JETSTREAM, JetStream
+from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.stream.account_limits import reserved_bytes
 from framework_jetstream.stream.stream import sources_of, state_from_numbers
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from framework.spec import HealthQuestion, ServerContext
     from framework_jetstream.api.saved import Offline
     from framework_jetstream.api.usage import ApiUsage
+    from framework_jetstream.consumer.consumer import ConsumerEntry
+    from framework_jetstream.engine.link import EngineAnswer
     from framework_jetstream.host import Host
     from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.rivals import Rivals
@@ -100,7 +105,13 @@ class Monitor:
     # -- /jsz ------------------------------------------------------------------------------------
 
     async def answer_jsz(self, options: JszOptions) -> dict[str, Any]:
-        """Return the document of `/jsz`."""
+        """Return the document of `/jsz`.
+
+        Raises:
+            NoAnswer: Only who leads the meta group is to answer.
+        """
+        if options.leader_only and self._view is not None and not self._view.state.is_leader:
+            raise NoAnswer("skip request: not leader")
         counts = await self._count(options)
         accounts = self._accounts()
         document = {
@@ -113,12 +124,14 @@ class Monitor:
         }
         if self._view is not None and (meta := self._view.meta_cluster()) is not None:
             document["meta_cluster"] = plain(meta)
-        consumers = sum(it.entry.consumer_count for it in counts)
-        if options.raft and counts:
-            document["streams_leader"] = len(counts)
-        document["consumers"] = consumers
-        if options.raft and consumers:
-            document["consumers_leader"] = consumers
+        entries = [it.entry for it in counts]
+        consumers = [it for entry in entries for it in entry.consumers.values()]
+        led = sum(it.is_leader for it in entries), sum(it.is_leader for it in consumers)
+        if options.raft and led[0]:
+            document["streams_leader"] = led[0]
+        document["consumers"] = len(consumers)
+        if options.raft and led[1]:
+            document["consumers_leader"] = led[1]
         document["messages"] = sum(it.messages for it in counts)
         document["bytes"] = sum(it.bytes for it in counts)
         shown = [self._detail(it, counts, options) for it in _shown(accounts, options)]
@@ -140,8 +153,12 @@ class Monitor:
         return self._detail(name, await self._count(options), options)
 
     async def _count(self, options: JszOptions) -> list[StreamCount]:
-        reply = Reply[list["StreamCount"]]()
         consumers_of = options.account if options.consumer else None
+        return await self._describe(consumers_of)
+
+    async def _describe(self, consumers_of: str | None) -> list[StreamCount]:
+        """Return the streams of this server, with consumers as in `Census.take`."""
+        reply = Reply[list["StreamCount"]]()
         self._server.component(JETSTREAM).tell(JetStream.Describe(reply, consumers_of))
         return await reply
 
@@ -167,6 +184,8 @@ class Monitor:
             "ha_assets": 0,
             "api": plain(self._usage.stats_of(name, level=0)),
         }
+        if options.stream_leader_only:
+            mine = [it for it in mine if it.entry.is_leader]
         if (options.streams or options.consumer) and mine:
             detail["stream_detail"] = [self._stream(it, options) for it in mine]
         return detail
@@ -176,20 +195,63 @@ class Monitor:
         shown: dict[str, Any] = {
             "name": entry.config.name,
             "created": text_from_ns(entry.created_ns),
-            "cluster": plain(ClusterInfo(leader=self._host.name)),
+            "cluster": plain(self._cluster_of(count)),
         }
         if options.config:
             shown["config"] = plain(entry.config)
         if count.state is not None:
             shown["state"] = plain(state_from_numbers(count.state.numbers, entry.consumer_count))
             shown |= {name: plain(it) for name, it in sources_of(entry, count.state).items() if it}
-        consumers = [plain(info_of(it, state, now_ns)) for it, state in count.consumers]
+        consumers = [self._consumer(count, it, state, now_ns) for it, state in count.consumers]
         for consumer, (it, _) in zip(consumers, count.consumers, strict=True):
             if options.config:
                 consumer["config"] = plain(it.config)
             else:
                 del consumer["config"]
-        return {**shown, "consumer_detail": consumers} if consumers else shown
+        if consumers:
+            shown["consumer_detail"] = consumers
+        return {**shown, **self._groups_of(count, options)} if options.raft else shown
+
+    def _cluster_of(self, count: StreamCount) -> ClusterInfo:
+        """Return who has a stream, as this server knows it."""
+        entry, group = count.entry, count.group
+        name = (entry.account, entry.config.name, "")
+        told = (group.numbers, group.data) if group is not None else None
+        found = self._host.cluster_of(name, told, entry.leads_since_ns)
+        return found or ClusterInfo(leader=self._host.name)
+
+    def _consumer(
+        self, count: StreamCount, entry: ConsumerEntry, state: EngineAnswer, now_ns: int
+    ) -> dict[str, Any]:
+        info = info_of(entry, state, now_ns)
+        group = count.consumer_groups.get(entry.config.name)
+        name = (count.entry.account, count.entry.config.name, entry.config.name)
+        told = (group.numbers, group.data) if group is not None else None
+        info.cluster = self._host.cluster_of(name, told, entry.leads_since_ns)
+        fields: dict[str, Any] = plain(info)
+        return fields
+
+    def _groups_of(self, count: StreamCount, options: JszOptions) -> dict[str, Any]:
+        """Return names of Raft groups."""
+        view = self._view
+        if view is None:
+            return {}
+        stream = Asset(count.entry.account, count.entry.config.name)
+        groups = [
+            {"name": it.config.name, "raft_group": view.group_name(stream._replace(consumer=name))}
+            for it, _ in count.consumers
+            for name in [it.config.name]
+        ]
+        also = {"consumer_raft_groups": groups} if options.consumer and groups else {}
+        return {"stream_raft_group": view.group_name(stream), **also}
+
+    # -- /raftz ----------------------------------------------------------------------------------
+
+    async def answer_raftz(self, options: RaftzOptions) -> dict[str, Any]:
+        """Return the document of `/raftz`."""
+        assert self._view is not None
+        system_account = self._host.system_account()
+        return raft_groups(self._view, await self._describe(""), system_account, options)
 
     # -- /varz and STATSZ ------------------------------------------------------------------------
 
@@ -201,7 +263,7 @@ class Monitor:
             "reserved_memory": reserved_bytes(configs, "memory"),
             "reserved_storage": reserved_bytes(configs, "file"),
             "accounts": len(self._accounts()),
-            "ha_assets": 0,
+            "ha_assets": self._view.ha_assets if self._view is not None else 0,
             "api": plain(self._usage.stats()),
         }
 
@@ -232,7 +294,10 @@ class Monitor:
         counts = await self._count(JszOptions())
         limits = msgspec.to_builtins(self._host.config.limits)
         config = self._config(has_folder=has_folder)
-        return {"jetstream": {"config": config, "stats": self._stats(counts), "limits": limits}}
+        meta = self._view.meta_cluster() if self._view is not None else None
+        also = {"meta": plain(meta)} if meta is not None else {}
+        stats = self._stats(counts)
+        return {"jetstream": {"config": config, "stats": stats, **also, "limits": limits}}
 
     # -- /healthz --------------------------------------------------------------------------------
 
@@ -294,6 +359,9 @@ class Monitor:
             HealthProblem(kind="JETSTREAM", error=f"JetStream: {it}; its streams are refused")
             for it in self._failing.values()
         ]
+        of_cluster = self._view if question.is_of_cluster else None
+        if of_cluster is not None and (problem := meta_problem(of_cluster)):
+            return [*problems, HealthProblem(kind="JETSTREAM", error=problem)]
         if not question.is_shallow:
             problems += self.damage
             problems += [
@@ -305,6 +373,11 @@ class Monitor:
                 )
                 for it in self._book.offline.values()
             ]
+        if self._view is not None:
+            found = (
+                () if question.is_shallow else assigned_problems(self._view, self._book, question)
+            )
+            return [*problems, *found]
         return [*problems, *self._look_for(question)]
 
     def _look_for(self, question: HealthQuestion) -> Sequence[HealthProblem]:

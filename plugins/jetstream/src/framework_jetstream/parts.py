@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from framework.wire.event_ids import EventIds
 from framework_jetstream.advisories import Advisories
+from framework_jetstream.api.tracking import ApiTracking
 from framework_jetstream.api.usage import ApiUsage
 from framework_jetstream.cluster.wiring import cluster_parts, is_clustered
 from framework_jetstream.engine.link import EngineLink
@@ -43,6 +44,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     book: StreamBook
     usage: ApiUsage
     advisories: Advisories
+    tracking: ApiTracking
     exchange: Exchange
     monitor: Monitor
     rivals: Rivals
@@ -98,6 +100,21 @@ def _shares(server: ServerContext, config: JetStreamConfig) -> bool:
     return config.replication and is_clustered(server)
 
 
+def _advisories(
+    server: ServerContext,
+    config: JetStreamConfig,
+    publish: Callable[[str, str, bytes], None],
+    clock: Callable[[], int],
+) -> Advisories:
+    return Advisories(
+        publish,
+        server=server.name,
+        domain=config.domain,
+        ids=EventIds(random.SystemRandom()),
+        clock=clock,
+    )
+
+
 def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[], int]) -> Parts:
     """Make the parts of a server's JetStream; nothing runs yet."""
     publish = _publisher(server)
@@ -119,6 +136,7 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
     exchange = Exchange(
         lambda: server.open_port(bytes_max=EXCHANGE_BYTES, said_bytes_max=EXCHANGE_BYTES)
     )
+    advisories = _advisories(server, config, publish, clock)
     cluster = None
     if shares:
         cluster = cluster_parts(
@@ -127,6 +145,8 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             link=link,
             exchange=exchange,
             book=book,
+            usage=usage,
+            advisories=advisories,
             placement=placement,
             clock=clock,
         )
@@ -138,13 +158,8 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         host=host,
         book=book,
         usage=usage,
-        advisories=Advisories(
-            publish,
-            server=server.name,
-            domain=config.domain,
-            ids=EventIds(random.SystemRandom()),
-            clock=clock,
-        ),
+        advisories=advisories,
+        tracking=ApiTracking(usage, advisories, host),
         exchange=exchange,
         monitor=Monitor(
             server=server,

@@ -262,6 +262,7 @@ async def _answer(server: ServerContext, request: ServiceRequest) -> ServiceAnsw
     else:
         server.component("jetstream").tell(asked)
     text = await reply
+    _parts[server].tracking.answered(asker, request.subject, request.payload, text)
     return ServiceReply(text, asked.said) if text is not None and asked.said else text
 
 
@@ -274,6 +275,7 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
 
     monitor = _parts[server].monitor
     return [
+        *_raftz(server),
         MonitorEndpoint(
             path="/jsz",
             answer=monitor.answer_jsz,
@@ -284,6 +286,23 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
         MonitorEndpoint(
             answer=monitor.answer_account_jsz, options=JszOptions, account_request="JSZ"
         ),
+    ]
+
+
+def _raftz(server: ServerContext) -> Iterable[MonitorEndpoint]:
+    """Answer `/raftz` and `RAFTZ`, where servers share streams."""
+    if _parts[server].cluster is None:
+        return []
+    from framework_jetstream.cluster.raftz import RaftzOptions  # noqa: PLC0415 - who shares streams
+
+    return [
+        MonitorEndpoint(
+            path="/raftz",
+            answer=_parts[server].monitor.answer_raftz,
+            options=RaftzOptions,
+            help="Raft Groups",
+            request="RAFTZ",
+        )
     ]
 
 

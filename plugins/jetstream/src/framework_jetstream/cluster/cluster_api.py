@@ -11,12 +11,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import Struct
 
+from framework.wire.version import JETSTREAM_API_LEVEL
 from framework_jetstream.api.answers import LIST_MAX, NAMES_MAX, SYSTEM, answer, page, refused
 from framework_jetstream.api.errors import ApiFailure, ErrCode, api_error, failure
 from framework_jetstream.api.forms import check_before_all
 from framework_jetstream.api.records import (
     ConsumerConfig,
+    ConsumerPauseRequest,
     PagedRequest,
     StreamConfig,
     StreamConfigRequest,
@@ -25,15 +28,17 @@ from framework_jetstream.api.records import (
 )
 from framework_jetstream.api.requests import check_level, is_empty_request, read
 from framework_jetstream.api.subjects import SYSTEM_WORDS, subject_of
+from framework_jetstream.api.times import text_from_ns
+from framework_jetstream.cluster.changes import ConsumerChanges
+from framework_jetstream.cluster.leader_watch import LeaderWatch, Seen
 from framework_jetstream.cluster.limits import (
     check_can_be_shared,
     check_consumer_shared,
     check_stream_shared,
 )
-from framework_jetstream.consumer.bounds import ConsumerBounds
-from framework_jetstream.consumer.consumer import Consumer
-from framework_jetstream.consumer.consumer_requests import wanted_consumer
-from framework_jetstream.consumer.rules import check_new, settle_ending
+from framework_jetstream.cluster.usage import account_stats, usage_subject
+from framework_jetstream.consumer.consumer import Consumer, time_from_request
+from framework_jetstream.consumer.rules import replicas_of, settle_metadata
 from framework_jetstream.engine.verbs import CONTROL_GROUP, GroupOf, Verb
 from framework_jetstream.meta.answering import LATE_NS, Part, View, part_of, verdict
 from framework_jetstream.meta.assignments import (
@@ -68,6 +73,17 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.book import StreamBook
 
 _LATE_S: Final = LATE_NS / 1e9
+_READS: Final = frozenset({
+    "account_info",
+    "consumer_info",
+    "consumer_list",
+    "consumer_names",
+    "stream_info",
+    "stream_list",
+    "stream_msg_get",
+    "stream_names",
+})
+"""Who leads only since a request came answers none but these: others may have been carried out."""
 
 
 class ClusterApi:
@@ -110,6 +126,7 @@ class ClusterApi:
         self._ask = ask
         self._later = later
         self._clock = clock
+        self._watch = LeaderWatch(view, ask, later)
         self._handlers: dict[str, Callable[[JetStream.ApiRequest, ApiSubject], None]] = {
             "stream_create": self._create_stream,
             "stream_update": self._update_stream,
@@ -123,6 +140,8 @@ class ClusterApi:
             "consumer_delete": self._delete,
             "consumer_names": self._name_consumers,
             "consumer_list": self._list_consumers,
+            "consumer_pause": self._pause_consumer,
+            "account_info": self._tell_of_account,
         }
 
     def take(self, request: JetStream.ApiRequest) -> None:
@@ -155,7 +174,7 @@ class ClusterApi:
         if part_of(kind) is Part.META:
             if self._repeats(request, found):
                 return
-            self._judge(request, found, asset, "")
+            self._judge(request, found, asset, _Led(CONTROL_GROUP, GroupOf.CONTROL))
             return
         if kind == "stream_export" and (sender := self._sender(request, asset)):
             if sender == self._view.peer:
@@ -172,13 +191,15 @@ class ClusterApi:
                 number, of = (consumer.number if consumer else 0), GroupOf.CONSUMER
                 is_leader = consumer is not None and consumer.is_leader
         if is_leader or not number:
-            self._judge(request, found, asset, self._view.peer if is_leader else "")
+            leader = self._view.peer if is_leader else ""
+            self._judge(request, found, asset, _Led(number, of, leader))
             return
 
         def told(said: EngineAnswer) -> None:
             leader = "" if said.status else group_state(said.numbers, said.data).leader
+            leader = "" if leader == self._view.peer else leader
             try:
-                self._judge(request, found, asset, "" if leader == self._view.peer else leader)
+                self._judge(request, found, asset, _Led(number, of, leader))
             except ApiFailure as refusal:
                 request.reply.set(refused(kind, refusal.error))
 
@@ -199,7 +220,7 @@ class ClusterApi:
         return peer if is_replica and self._view.is_online(peer) else ""
 
     def _judge(
-        self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset, leader: str
+        self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset, led: _Led
     ) -> None:
         """Do what this server has to do with a request; raises ApiFailure."""
         view = self._view
@@ -211,10 +232,13 @@ class ClusterApi:
             view.machine,
             found.kind,
             asset,
-            View(meta_leader=view.state.leader, leader=leader, is_offline=is_offline),
+            View(meta_leader=view.state.leader, leader=led.leader, is_offline=is_offline),
         )
         if judged.is_mine:
             self._answer(request, found, asset)
+        elif judged.refusal is None and led.number and not led.is_looked_at:
+            seen = partial(self._look_after, request, found, asset, led)
+            self._watch.watch(led.number, led.of, seen)
         elif judged.refusal is None:
             request.reply.set(None)
         elif judged.is_late:
@@ -222,6 +246,27 @@ class ClusterApi:
             self._later(_LATE_S, partial(request.reply.set, text))
         else:
             request.reply.set(refused(found.kind, judged.refusal))
+
+    def _look_after(
+        self,
+        request: JetStream.ApiRequest,
+        found: ApiSubject,
+        asset: Asset,
+        led: _Led,
+        seen: Seen,
+    ) -> None:
+        """Answer what was left to a leader that had just died: what only reads, in its place."""
+        if seen is Seen.ELSEWHERE:
+            request.reply.set(None)
+        elif seen is Seen.HERE and found.kind in _READS:
+            now = _Led(led.number, led.of, self._view.peer, is_looked_at=True)
+            try:
+                self._judge(request, found, asset, now)
+            except ApiFailure as refusal:
+                request.reply.set(refused(found.kind, refusal.error))
+        else:
+            error = failure(ErrCode.CLUSTER_NOT_AVAILABLE).error
+            request.reply.set(refused(found.kind, error))
 
     def _answer(self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset) -> None:
         kind = found.kind
@@ -255,7 +300,8 @@ class ClusterApi:
                     entry.stream.tell(Stream.Request("stream_create", b"", request.reply))
                     return True
             elif found.kind == "consumer_create" and found.rest:
-                config = self._wanted_consumer(request, found, entry.config)
+                others = {name: it.config for name, it in entry.consumers.items()}
+                config = self._changes(entry.config).wanted(request.payload, found, others)
                 known = entry.consumers.get(config.name)
                 if known is not None and known.is_leader and known.config == config:
                     assert known.consumer is not None
@@ -458,27 +504,16 @@ class ClusterApi:
 
     # -- consumers -------------------------------------------------------------------------------
 
-    def _wanted_consumer(
-        self, request: JetStream.ApiRequest, found: ApiSubject, stream: StreamConfig
-    ) -> ConsumerConfig:
-        limits = self._host.config.limits
-        config, action = wanted_consumer(
-            request.payload,
-            found.rest,
+    def _changes(self, stream: StreamConfig) -> ConsumerChanges:
+        return ConsumerChanges(
+            self._host.config,
             stream,
-            is_durable=found.is_durable,
+            consumers_max=stream.max_consumers,
             is_strict=self._host.is_strict,
-            bounds=ConsumerBounds(
-                max_ack_pending=max(limits.max_ack_pending, 0),
-                max_request_batch=limits.max_request_batch,
-            ),
         )
-        if action == "update":
-            raise _unsupported()
-        settle_ending(config)
-        return config
 
     def _create_consumer(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let a stream have a consumer, or one that it has be another way."""
         asset = Asset(request.account, found.stream)
 
         def decide() -> Any:
@@ -486,27 +521,57 @@ class ClusterApi:
             if stream is None:
                 raise failure(ErrCode.STREAM_NOT_FOUND)
             config = msgspec.json.decode(stream.config, type=StreamConfig)
-            wanted = self._wanted_consumer(request, found, config)
-            check_consumer_shared(wanted, config)
-            known = self._leader.state.consumers(asset)
-            if wanted.name not in known:
-                others = [
-                    msgspec.json.decode(it.config, type=ConsumerConfig) for it in known.values()
-                ]
-                check_new(wanted, config, others, config.max_consumers)
+            known = {
+                name: msgspec.json.decode(it.config, type=ConsumerConfig)
+                for name, it in self._leader.state.consumers(asset).items()
+            }
+            wanted = self._changes(config).wanted(request.payload, found, known)
+            check_consumer_shared(wanted)
+            target = asset._replace(consumer=wanted.name)
+            if wanted.name in known and wanted != known[wanted.name]:
+                text = msgspec.json.encode(wanted)
+                return self._leader.configure(target, text, 0, request.subject)
+            is_in_memory = config.storage == "memory" or wanted.mem_storage
             return self._leader.create_consumer(
-                asset._replace(consumer=wanted.name),
+                target,
                 ConsumerAssignment(
                     name=wanted.name,
                     created_ns=self._clock(),
                     config=msgspec.json.encode(wanted),
-                    group=_unplaced(config.storage),
+                    group=_unplaced("memory" if is_in_memory else "file"),
                     asked=_asked(request),
-                    replicas=wanted.num_replicas,
+                    replicas=replicas_of(wanted, config),
                 ),
             )
 
         self._decide(request, found.kind, decide)
+
+    def _pause_consumer(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        wanted = read(ConsumerPauseRequest, request.payload, is_strict=self._host.is_strict)
+        until_ns = time_from_request(wanted.pause_until)
+        asset = Asset(request.account, found.stream, _consumer_of(found))
+
+        def decide() -> Any:
+            if self._leader.state.stream(asset) is None:
+                raise failure(ErrCode.STREAM_NOT_FOUND)
+            known = self._leader.state.find(asset)
+            if known is None:
+                raise failure(ErrCode.CONSUMER_NOT_FOUND)
+            config = msgspec.json.decode(known.config, type=ConsumerConfig)
+            config.pause_until = text_from_ns(until_ns) if until_ns else None
+            settle_metadata(config)
+            return self._leader.configure(asset, msgspec.json.encode(config), 0)
+
+        def done(outcome: Outcome | Existing | None) -> None:
+            if outcome is not Outcome.DONE:
+                self._say_outcome(request, found.kind, outcome)
+                return
+            left_ns = max(until_ns - self._clock(), 0)
+            fields = {"paused": left_ns > 0, "pause_until": text_from_ns(until_ns)}
+            also = {"pause_remaining": left_ns} if left_ns else {}
+            request.reply.set(answer(found.kind, {**fields, **also}))
+
+        self._decisions.decide(decide, done, partial(self._refuse, request, found.kind))
 
     def _name_consumers(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         wanted = read(PagedRequest, request.payload, is_strict=self._host.is_strict)
@@ -524,6 +589,24 @@ class ClusterApi:
             raise failure(ErrCode.STREAM_NOT_FOUND)
         what = ("consumers", f"CONSUMER.INFO.{found.stream}.")
         self._list(request, what, sorted(state.consumers(asset)), wanted.offset)
+
+    def _tell_of_account(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Say what the streams of an account take on all servers that are there."""
+        account, view = request.account, self._view
+
+        def say(said: list[dict[str, Any]], _: list[str]) -> None:
+            fields = account_stats(
+                account,
+                view.machine.state,
+                self._host.limits(account) or {},
+                said,
+                domain=self._host.config.domain,
+                level=JETSTREAM_API_LEVEL,
+            )
+            request.reply.set(answer(found.kind, fields))
+
+        peers = [it for it in view.machine.state.servers if view.is_online(it)]
+        self._gathering.ask(account, {it: usage_subject(it) for it in peers}, say)
 
     # -- decisions -------------------------------------------------------------------------------
 
@@ -610,6 +693,17 @@ class ClusterApi:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
         to = self._next_leader(request.payload, self._view.machine.state.servers)
         self._hand_over(request, found.kind, CONTROL_GROUP, GroupOf.CONTROL, to)
+
+
+class _Led(Struct, frozen=True):
+    """Who leads what a request is about, as far as this server knows."""
+
+    number: int
+    """By which the engine knows its group; 0: it is not here."""
+    of: GroupOf
+    leader: str = ""
+    is_looked_at: bool = False
+    """The request has waited for its leader already."""
 
 
 class _NotMineError(Exception):

@@ -57,16 +57,11 @@ def check_can_be_shared(info: Mapping[str, Any], consumers: Iterable[ConsumerAss
             raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
 
 
-def check_consumer_shared(config: ConsumerConfig, stream: StreamConfig) -> None:
+def check_consumer_shared(config: ConsumerConfig) -> None:
     """Raise ApiFailure where a consumer can't be had in a cluster.
 
     Args:
         config: Makes sense by itself.
-        stream: Of its stream.
     """
     if config.direct or config.sourcing:
         raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
-    if stream.num_replicas > 1:
-        is_as_stream = config.num_replicas in {0, stream.num_replicas}
-        if config.mem_storage or not is_as_stream:
-            raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)

@@ -22,6 +22,7 @@ from framework_jetstream.cluster.membership import next_change
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
 from framework_jetstream.engine.verbs import CONTROL_GROUP, Event, GroupOf, Verb
 from framework_jetstream.meta.assignments import (
+    Asset,
     ServerRecord,
     bytes_from_record,
     record_from_bytes,
@@ -41,6 +42,7 @@ from framework_jetstream.meta.letters import (
     Leaving,
     Moved,
     NotALetterError,
+    Retire,
     bytes_from_letter,
     letter_from_bytes,
     subject_of_peer,
@@ -52,6 +54,8 @@ from framework_jetstream.meta.view import group_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from framework_jetstream.advisories import Advisories
+    from framework_jetstream.cluster.usage import UsageService
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.exchange import Arrived, Exchange
     from framework_jetstream.host import Host
@@ -94,6 +98,8 @@ class MetaGroup(Component):
         request_of: Returns what a stream asks of placement.
         draw: Returns 8 characters that nobody else draws.
         book: The streams of this server.
+        usage: Says what accounts take here.
+        advisories: Publishes what happens.
         forward: Lets the actors of streams here answer a request.
         perform: Carries out what follows for streams and consumers here.
         report: Told what operators have to know.
@@ -140,6 +146,8 @@ class MetaGroup(Component):
         request_of: Callable[[StreamAssignment], PlacementRequest],
         draw: Callable[[], str],
         book: StreamBook,
+        usage: UsageService,
+        advisories: Advisories,
         forward: Callable[[JetStream.ApiRequest], object],
         perform: Callable[[Effect], object],
         report: Callable[[str], object],
@@ -154,6 +162,8 @@ class MetaGroup(Component):
         self._describe = describe
         self._server_count = server_count
         self._book = book
+        self._usage = usage
+        self._advisories = advisories
         self._forward = forward
         self._perform_for_asset = perform
         self._report = report
@@ -248,6 +258,8 @@ class MetaGroup(Component):
         account = self._account()
         for subject in (ALL, subject_of_peer(self._view.peer)):
             self._exchange.subscribe(account, subject, self._arrived)
+        self._usage.begin(account)
+        self._host.retire = lambda *asset: self._say(ALL, Retire(*asset))
         if founder.founded is not None:
             self._open(founder.founded)
         self._tick()
@@ -289,6 +301,8 @@ class MetaGroup(Component):
         except NotALetterError:
             self._view.refused += 1
             return
+        if sender == self._view.peer and isinstance(letter, Retire):
+            self._retire(letter)
         if sender == self._view.peer:
             self._see_own_name(letter)
             return
@@ -301,6 +315,8 @@ class MetaGroup(Component):
                 self._view.fleet.lose(sender)
             case Moved():
                 self._finish_move(letter)
+            case Retire():
+                self._retire(letter)
             case _:
                 self._founder.receive(sender, letter)
 
@@ -323,6 +339,12 @@ class MetaGroup(Component):
                 f"Another server has the name {self._host.name} too, or one of the same hash:"
                 " groups can't tell them apart; give it a name of its own"
             )
+
+    def _retire(self, letter: Retire) -> None:
+        """Delete a consumer that nobody uses, as the leader."""
+        if self.leader.is_in_office:
+            asset = Asset(letter.account, letter.stream, letter.consumer)
+            self.decisions.decide(lambda: self.leader.retire(asset, letter.created_ns))
 
     def _greeted(self, sender: str, hello: Hello) -> None:
         """A server says that it is there."""
@@ -385,7 +407,8 @@ class MetaGroup(Component):
     def _take_state(self, told: EngineAnswer) -> None:
         if told.status:
             return
-        self._view.state = state = group_state(told.numbers, told.data)
+        state = group_state(told.numbers, told.data)
+        self._view.take_state(state)
         if not (state.is_leader and self.leader.is_in_office):
             return
         if self._is_removed:
@@ -428,12 +451,20 @@ class MetaGroup(Component):
             self._report(f"The state of the meta group can't be read: {error}")
 
     def _lead(self) -> None:
+        self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.CONTROL,))
         if not self.leader.take_office():
             self._report("A newer version has written to the meta group: another server must lead")
             self._ask(Verb.STEP_DOWN, lambda _: None, numbers=(GroupOf.CONTROL, 0))
             return
         self._take_up_servers()
         self._ask(Verb.GROUP_STATE, self._take_state, numbers=(GroupOf.CONTROL,))
+
+    def _say_elected(self, told: EngineAnswer) -> None:
+        """Let who listens in the system account know who leads now."""
+        self._take_state(told)
+        meta = self._view.meta_cluster()
+        if meta is not None and self._view.state.is_leader:
+            self._advisories.say_meta_leader(self._host.system_account(), meta)
 
     def _take_up_servers(self) -> None:
         """Let all that are there belong to the group, as they describe themselves now."""

@@ -14,7 +14,8 @@ from framework.wire.event_ids import DIGITS
 from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
 from framework_jetstream.api.records import StreamConfig
 from framework_jetstream.cluster.meta_group import META_GROUP, MetaGroup
-from framework_jetstream.jet_stream import JETSTREAM
+from framework_jetstream.cluster.usage import UsageService
+from framework_jetstream.jet_stream import JETSTREAM, JetStream
 from framework_jetstream.meta.assignments import Asset, ServerRecord
 from framework_jetstream.meta.choices import Rules
 from framework_jetstream.meta.entries import VERSION
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from framework.spec import Port, ServerContext
+    from framework_jetstream.advisories import Advisories
+    from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.engine.link import EngineLink
     from framework_jetstream.exchange import Exchange
     from framework_jetstream.host import Host
@@ -104,6 +107,8 @@ def cluster_parts(
     link: EngineLink,
     exchange: Exchange,
     book: StreamBook,
+    usage: ApiUsage,
+    advisories: Advisories,
     placement: PlacementPolicy | None,
     clock: Callable[[], int],
 ) -> ClusterParts:
@@ -115,6 +120,13 @@ def cluster_parts(
         system_account=lambda: server.accounts.system_account,
         now_ns=time.monotonic_ns,
         machine=MetaMachine(peer, start),
+    )
+    service = UsageService(
+        exchange=exchange,
+        peer=peer,
+        usage=usage,
+        tiers_of=host.limits,
+        count=lambda reply: server.component(JETSTREAM).tell(JetStream.Describe(reply)),
     )
     limits = host.config.limits
     tags: Any = server.config.values.get("server_tags") or ()
@@ -152,6 +164,8 @@ def cluster_parts(
             "request_of": placement_request,
             "draw": lambda: "".join(secrets.choice(DIGITS) for _ in range(_NAME_CHARS)),
             "book": book,
+            "usage": service,
+            "advisories": advisories,
             "forward": lambda request: server.component(JETSTREAM).tell(request),
             "perform": lambda effect: server.component(JETSTREAM).tell(effect),
             "report": lambda what: server.log.warning("{detail}", detail=what),

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 ASKED_NS: Final = 10_000_000_000
 """So long who has asked for a stream or consumer may wait for whoever leads it first."""
+_RETIRE_S: Final = 5.0
+"""After which the meta leader is told again that nobody uses a consumer."""
 _RESET_REFUSALS: Final = {3: "below start seq", 4: "below start time", 5: "not allowed"}
 """Statuses of the engine."""
 
@@ -74,6 +76,8 @@ class ConsumerEntry(Struct, kw_only=True):
     replicas: tuple[int, ...] = ()
     """The same."""
     is_leader: bool = True
+    """The same."""
+    leads_since_ns: int = 0
     """The same."""
     consumer: ActorRef[Any] | None = None
 
@@ -111,11 +115,15 @@ class Consumer(Component):
         config: ConsumerConfig
         reply: Reply[bytes | None]
 
-    class Look(Struct, frozen=True):
-        """The meta group has said something of it."""
+    class Change(Struct, frozen=True):
+        """Be as was decided for all its servers: its configuration, or who has it."""
 
-        reply: str = ""
-        """Where to answer; empty: nobody waits."""
+        config: ConsumerConfig
+        reply: Reply[bytes | None]
+        """Set by who leads it."""
+
+    class Retire(Struct, frozen=True):
+        """Say once more that nobody uses it, while it is there."""
 
     class Later(Struct, frozen=True):
         """Something that was to be done after a while."""
@@ -164,22 +172,29 @@ class Consumer(Component):
                 message.use()
             case Consumer.Open(reply, is_new):
                 self._open(reply, is_new=is_new)
-            case Consumer.Adopt(state):
-                self._adopt(state)
-            case Consumer.Update():
-                self._update(message)
+            case Consumer.Adopt() | Consumer.Update() | Consumer.Change():
+                self._take_config(message)
             case Consumer.Request():
                 try:
                     self._handlers[message.kind](message)
                 except ApiFailure as refusal:
                     message.reply.set(refused(message.kind, refusal.error))
-            case Consumer.Look() | Consumer.Later():
-                self._look() if isinstance(message, Consumer.Look) else message.then()
+            case Consumer.Later() | Consumer.Retire():
+                message.then() if isinstance(message, Consumer.Later) else self._retire()
             case EngineEvent():
                 self._hear_engine(message)
             case _:
                 super().on_receive(message)
         return None
+
+    def _take_config(self, message: Consumer.Adopt | Consumer.Update | Consumer.Change) -> None:
+        match message:
+            case Consumer.Adopt(state):
+                self._adopt(state)
+            case Consumer.Update():
+                self._update(message)
+            case Consumer.Change(config, reply):
+                self._follow_change(config, reply)
 
     @override
     def on_stop(self) -> None:
@@ -194,7 +209,8 @@ class Consumer(Component):
         """Return what the log is to know of the consumer; empty: it is in memory only."""
         entry = self._entry
         stream = entry.stream
-        if stream.config.storage != "file" or config.mem_storage:
+        is_in_memory = stream.config.storage != "file" or config.mem_storage
+        if is_in_memory and not entry.replicas:
             return b""
         return text_of(
             SavedConsumer(
@@ -232,14 +248,25 @@ class Consumer(Component):
         """Answer for it from now on; who has asked for it is answered when it is first led."""
         self._entry.is_leader = True
         self._look()
+        self._entry.leads_since_ns = self._clock()
+        self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.CONSUMER,))
         reply, self._asked = self._asked, None
         if reply is None or self._clock() - self._entry.created_ns > ASKED_NS:
             return
         self._advisories.created()
         self._ask(Verb.CONSUMER_STATE, partial(self._say, "consumer_create", reply))
 
+    def _say_elected(self, told: EngineAnswer) -> None:
+        """Let who listens know that this server leads it now."""
+        entry, told_of = self._entry, (told.numbers, told.data)
+        asset = (entry.stream.account, entry.stream_name, entry.config.name)
+        cluster = self._host.cluster_of(asset, told_of, entry.leads_since_ns)
+        if cluster is not None and not told.status and entry.is_leader:
+            self._advisories.elected(self._host.system_account(), cluster)
+
     def _follow(self) -> None:
         self._entry.is_leader = False
+        self._entry.leads_since_ns = 0
         self._asked = None
 
     # -- who has it ------------------------------------------------------------------------------
@@ -339,6 +366,24 @@ class Consumer(Component):
         else:
             self._ask(Verb.CONSUMER_STATE, change)
 
+    def _follow_change(self, config: ConsumerConfig, reply: Reply[bytes | None]) -> None:
+        """Have another configuration; who leads it says so."""
+        self._look()
+        if config == self._entry.config:
+            reply.set(None)
+            return
+        before_ns = self._paused_until_ns()
+
+        def changed(told: EngineAnswer) -> None:
+            if not self._entry.is_leader:
+                reply.set(None)
+                return
+            if self._paused_until_ns() != before_ns:
+                self._tell_pause()
+            self._say("consumer_create", reply, told)
+
+        self._change(config, "consumer_create", reply, changed)
+
     def _say_updated(self, reply: Reply[bytes | None], told: EngineAnswer) -> None:
         """Answer; a consumer of a stream elsewhere begins again behind what was acknowledged."""
         if self._entry.config.sourcing:
@@ -370,7 +415,7 @@ class Consumer(Component):
 
     def _pause(self, request: Consumer.Request) -> None:
         wanted = read(ConsumerPauseRequest, request.payload, is_strict=self._host.is_strict)
-        until_ns = _time_from_request(wanted.pause_until)
+        until_ns = time_from_request(wanted.pause_until)
         config = msgspec.structs.replace(self._entry.config)
         config.pause_until = text_from_ns(until_ns) if until_ns else None
         settle_metadata(config)
@@ -435,11 +480,21 @@ class Consumer(Component):
 
         self._ask(Verb.CLOSE_CONSUMER, end)
 
+    def _retire(self) -> None:
+        """End, for nobody has used it for too long; of a cluster the meta leader decides that."""
+        entry = self._entry
+        if not entry.group:
+            self._end(lambda: None)
+        elif entry.is_leader:
+            account = entry.stream.account
+            self._host.retire(account, entry.stream_name, entry.config.name, entry.created_ns)
+            self.tell_later(_RETIRE_S, Consumer.Retire())
+
     def _hear_engine(self, event: EngineEvent) -> None:
         """Do what follows from what the engine has seen, or let who listens know of it."""
         match event.kind:
             case Event.INACTIVE:
-                self._end(lambda: None)
+                self._retire()
             case Event.LEADS:
                 self._lead()
             case Event.FOLLOWS:
@@ -471,7 +526,7 @@ class Consumer(Component):
             info = info_of(entry, told, self._clock())
             asset = (entry.stream.account, entry.stream_name, entry.config.name)
             state = (group.numbers, group.data) if group is not None else None
-            info.cluster = self._host.cluster_of(asset, state)
+            info.cluster = self._host.cluster_of(asset, state, entry.leads_since_ns)
             reply.set(answer(kind, plain(info)))
 
         if entry.replicas:
@@ -519,7 +574,8 @@ def _groups(config: ConsumerConfig, told: EngineAnswer) -> list[PriorityGroupSta
     return [pinned]
 
 
-def _time_from_request(text: str) -> int:
+def time_from_request(text: str) -> int:
+    """Return the Unix time that a request says, 0: none; raises ApiFailure."""
     try:
         return ns_from_text(text or ZERO)
     except ValueError as error:

@@ -12,6 +12,7 @@ from framework_jetstream.api.times import ZERO, ns_from_text
 
 if TYPE_CHECKING:
     from framework_jetstream.advisories import Advisories
+    from framework_jetstream.api.records import ClusterInfo
 
 
 class ConsumerAdvisories:
@@ -37,6 +38,11 @@ class ConsumerAdvisories:
     def deleted(self) -> None:
         """It is gone."""
         self._say("DELETED", "consumer_action", {"action": "delete"})
+
+    def elected(self, system_account: str, cluster: ClusterInfo) -> None:
+        """Another server leads it than before."""
+        asset = (self._stream, self._consumer)
+        self._advisories.say_leader(self._account, system_account, asset, cluster)
 
     def paused(self, until: str | None, now_ns: int) -> None:
         """It is paused up to a time, or delivers again: that is over, or there is none."""

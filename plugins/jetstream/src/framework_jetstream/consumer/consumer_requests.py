@@ -15,7 +15,7 @@ from framework_jetstream.api.pedantic import check_consumer
 from framework_jetstream.api.records import CreateConsumerRequest
 from framework_jetstream.api.requests import read
 from framework_jetstream.consumer.bounds import ConsumerBounds
-from framework_jetstream.consumer.rules import settled
+from framework_jetstream.consumer.rules import check_replicas, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,7 @@ def wanted_consumer(
     *,
     is_durable: bool,
     is_strict: bool = True,
+    is_clustered: bool = False,
     bounds: ConsumerBounds = _ANY,
     settle: Callable[[ConsumerConfig, StreamConfig], None] = lambda _config, _stream: None,
 ) -> tuple[ConsumerConfig, str]:
@@ -50,6 +51,7 @@ def wanted_consumer(
         stream: Of the stream.
         is_durable: It is the older request for durable consumers.
         is_strict: Fields that nobody knows are errors.
+        is_clustered: Servers share streams.
         bounds: Of the server and the account.
         settle: Changes what was asked for before it is checked.
 
@@ -76,6 +78,7 @@ def wanted_consumer(
             raise failure(ErrCode.CONSUMER_CREATE_FILTER_SUBJECT_MISMATCH)
     config.name = named or config.name or new_name()
     settle(config, stream)
+    check_replicas(config, stream, is_clustered=is_clustered)
     bounds.fill_in(config, stream)
     config = settled(config, stream)
     bounds.check(config)

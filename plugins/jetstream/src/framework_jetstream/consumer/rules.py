@@ -141,10 +141,34 @@ def _check_name(config: ConsumerConfig) -> None:
             raise invalid(f"consumer {words} can not contain '.', '*', '>', '\\', '/'")
         if len(name.encode()) > NAME_MAX:
             raise failure(ErrCode.CONSUMER_NAME_TOO_LONG, max=NAME_MAX)
-    if config.num_replicas > 1:
+
+
+def check_replicas(config: ConsumerConfig, stream: StreamConfig, *, is_clustered: bool) -> None:
+    """Raise ApiFailure for a number of replicas that a consumer can't have.
+
+    Args:
+        config: Of the consumer.
+        stream: Of its stream.
+        is_clustered: Servers share streams.
+    """
+    replicas = config.num_replicas
+    if replicas > 1 and not is_clustered:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
-    if config.num_replicas < 0:
+    if replicas > stream.num_replicas:
+        raise failure(ErrCode.CONSUMER_REPLICAS_EXCEEDS_STREAM)
+    if replicas < 0:
         raise failure(ErrCode.REPLICAS_CANNOT_BE_NEGATIVE)
+    if stream.retention != "limits" and replicas not in {0, stream.num_replicas}:
+        raise failure(ErrCode.CONSUMER_REPLICAS_SHOULD_MATCH_STREAM)
+
+
+def replicas_of(config: ConsumerConfig, stream: StreamConfig) -> int:
+    """Return how many servers are to have a consumer; 0: as many as have its stream.
+
+    Source: nats-server `consumer.go`, `replicas`.
+    """
+    is_old_ephemeral = not config.durable_name and not config.num_replicas
+    return 1 if is_old_ephemeral and stream.retention == "limits" else config.num_replicas
 
 
 def _check_acks(config: ConsumerConfig) -> None:

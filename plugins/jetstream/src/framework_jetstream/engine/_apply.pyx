@@ -13,7 +13,7 @@ from framework_jetstream.engine._accounts cimport message_arrived
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_apply
 from framework_jetstream.engine._carrying cimport waiting_run
-from framework_jetstream.engine._consumer_commands cimport consumer_say
+from framework_jetstream.engine._consumer_commands cimport consumer_say, consumers_late_begin
 from framework_jetstream.engine._control_groups cimport control_apply
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
 from framework_jetstream.engine._held_updates cimport opened_is, update_followed, update_is_held
@@ -292,6 +292,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             segments_look(engine, group.slot)
         inputs_applied(engine, group.slot)
         waiting_run(engine, group.slot)
+        consumers_late_begin(engine, group.slot)
         _look_at_requests(engine, group.slot)
     elif proposal != NULL and proposal.command != NULL:
         answer_made(engine, proposal.command.id, STATUS_NOT_THERE, 0)

@@ -11,6 +11,9 @@ cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil
 cdef void consumer_forget(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef int consumer_command(Engine* engine, Command* command) noexcept nogil
 cdef void consumer_begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef void consumer_update(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef void consumers_late_begin(Engine* engine, Slot* slot) noexcept nogil
+cdef void consumers_restored(Slot* slot) noexcept nogil
 cdef void consumer_tell_waiting(Engine* engine, ConsumerSlot* consumer, const char* status, uint32_t length) noexcept nogil
 cdef Answer* consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil
 cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil

@@ -1,4 +1,7 @@
-"""What Python asks of a consumer: to open, change and end it, and to say how it is; and what its stream tells it."""
+"""What Python asks of a consumer: to open, change and end it, and to say how it is; and what its stream tells it.
+
+Size: one function for each thing that is asked or told.
+"""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -147,6 +150,37 @@ cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil
     return consumer
 
 
+cdef bint _is_early(const Slot* slot, const ConsumerSlot* consumer) noexcept nogil:
+    """Whether a stream of several servers has not here yet what a consumer that was read has delivered before."""
+    if not consumer.is_restored or slot.group == NULL or slot.group.replica == NULL:
+        return False
+    return slot.is_restored or slot.stream.messages.last_seq < consumer.machine.delivered_seq
+
+
+cdef void consumers_late_begin(Engine* engine, Slot* slot) noexcept nogil:
+    """Let consumers go on that have waited for messages of their stream."""
+    cdef ConsumerSlot* consumer
+    cdef uint32_t at
+    for at in range(engine.consumer_room if engine.late_count else 0):
+        consumer = engine.consumers[at]
+        if consumer != NULL and consumer.is_late and consumer.opened.numbers[0] == slot.number and not _is_early(slot, consumer):
+            consumer.is_late = 0
+            engine.late_count -= 1
+            consumer_begin(engine, slot, consumer, consumer.opened)
+            consumer.is_restored = 0
+            command_free(consumer.opened)
+            consumer.opened = NULL
+
+
+cdef void consumers_restored(Slot* slot) noexcept nogil:
+    """Let consumers that are this server's alone go on with what has taken the place of all messages of their stream."""
+    cdef ConsumerSlot* consumer = slot.consumers
+    while consumer != NULL:
+        machine_settle(&consumer.machine, &slot.stream, slot.engine.now_ns)
+        ready_add(slot.engine, consumer)
+        consumer = consumer.next
+
+
 cdef int _open(Engine* engine, Command* command) noexcept nogil:
     """Open a consumer: texts are its name and filters; where it pushes and its groups, with backoff behind; what the log is to know."""
     cdef Slot* slot = slot_of(engine, <uint64_t> command.numbers[0])
@@ -168,6 +202,12 @@ cdef int _open(Engine* engine, Command* command) noexcept nogil:
             consumer_forget(engine, consumer)
             refused = refused_as(engine, command)
             return refused
+    if _is_early(slot, consumer):
+        engine.late_count += 1
+        consumer.is_late = 1
+        consumer.opened = command
+        consumer_say(engine, consumer, command.id)
+        return CARRIED_KEPT
     consumer_begin(engine, slot, consumer, command)
     if consumer.group == NULL or consumer.is_restored:
         consumer.is_restored = 0
@@ -241,6 +281,7 @@ cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
 cdef void consumer_forget(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Free a consumer that nobody can reach any more."""
     engine.consumers[consumer.number] = NULL
+    engine.late_count -= consumer.is_late
     alarm_leave(&engine.alarms, &consumer.alarm)
     machine_free(&consumer.machine)
     free(<void*> consumer.name.chars)
@@ -303,7 +344,7 @@ cdef void _retarget(Engine* engine, ConsumerSlot* consumer, Command* command) no
     free(<void*> before.chars)
 
 
-cdef void _update(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+cdef void consumer_update(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Change what may change; where the filters do, what is pending is counted anew."""
     cdef const char* at = command_text(command, 0)
     cdef const char* end = at + command.lengths[0]
@@ -362,7 +403,7 @@ cdef int _update_logged(Engine* engine, ConsumerSlot* consumer, Command* command
     if not group_propose(engine, consumer.group, OP, &part, 1, command, NULL, 0):
         return refused_as(engine, command)
     group_describe(consumer.group, command_text(command, 2), command.lengths[2])
-    _update(engine, consumer, command)
+    consumer_update(engine, consumer, command)
     return CARRIED_KEPT
 
 
@@ -387,7 +428,7 @@ cdef int consumer_command(Engine* engine, Command* command) noexcept nogil:
     if command.verb == OPEN_CONSUMER:
         return _open(engine, command)
     consumer = consumer_of(engine, command.number)
-    if consumer != NULL and consumer.opened != NULL and (command.verb == CLOSE_CONSUMER or consumer.slot == NULL):
+    if consumer != NULL and consumer.opened != NULL and (command.verb in (CLOSE_CONSUMER, UPDATE_CONSUMER) or consumer.slot == NULL):
         return replicated_consumer_command(engine, consumer, command)
     if consumer == NULL or consumer.slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
@@ -404,7 +445,7 @@ cdef int consumer_command(Engine* engine, Command* command) noexcept nogil:
     elif command.verb == UPDATE_CONSUMER and consumer.group != NULL:
         return _update_logged(engine, consumer, command)
     elif command.verb == UPDATE_CONSUMER:
-        _update(engine, consumer, command)
+        consumer_update(engine, consumer, command)
         consumer_say(engine, consumer, command.id)
     return CARRIED_OUT
 

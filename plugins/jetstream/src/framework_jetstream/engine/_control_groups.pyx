@@ -21,6 +21,7 @@ from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport transfer_begin
+from framework_jetstream.raft._entries cimport log_last_term
 from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport replica_snapshot
@@ -166,7 +167,11 @@ cdef int _change_member(Engine* engine, Raft* raft, const Command* command) noex
 
 cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogil:
     """Answer term, leader, last index, commit, applied, role, index of the snapshot, ticks since a leader was heard and after how many
-    there may be an election; members, as their leader has them."""
+    there may be an election; members, as their leader has them.
+
+    Behind that for whom it voted, the term of the last entry, whether it fetches entries that it lacks, and whether something that was
+    durable is lost.
+    """
     cdef Answer* answer = answer_made(engine, command.id, 0, raft.peer_count * sizeof(PeerState))
     cdef PeerState state
     cdef uint32_t at
@@ -181,6 +186,10 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     answer.numbers[6] = <int64_t> raft.log.snapshot_index
     answer.numbers[7] = 0 if raft.role == LEADER else raft.heard_ticks
     answer.numbers[8] = raft.settings.election_ticks
+    answer.numbers[9] = <int64_t> raft.vote
+    answer.numbers[10] = <int64_t> log_last_term(&raft.log)
+    answer.numbers[11] = raft.fetch.goal != 0
+    answer.numbers[12] = raft.is_faulty
     for at in range(raft.peer_count):
         state.server = raft.peers[at].id
         state.match = raft.peers[at].match

@@ -12,3 +12,4 @@ cdef void direct_get_row(
 ) noexcept nogil
 cdef void direct_serve(Engine* engine, Slot* slot, Text name, uint32_t place) noexcept nogil
 cdef void direct_end(Engine* engine, Slot* slot, uint32_t place) noexcept nogil
+cdef bint slot_may_read(const Slot* slot) noexcept nogil

@@ -14,8 +14,9 @@ from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._reading cimport reading_row, reading_want
 from framework_jetstream.engine._state cimport TAG_DIRECT_GET, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT
 from framework_jetstream.engine._times cimport TIME_BYTES, ns_of_text, write_time
+from framework_jetstream.raft._reads cimport lease_is_valid
 from framework_jetstream.stream._headers cimport Text, text_is
-from framework_jetstream.stream._machine cimport stream_last_seq_of
+from framework_jetstream.stream._machine cimport READS_OF_LEADER, stream_last_seq_of
 from framework_jetstream.store._subjects cimport Subject, marks_clear, number_is_marked, subject_chars, subjects_mark, subjects_next, unmark
 from framework_jetstream.stream._messages cimport (
     Messages, Record, messages_count_marked, messages_get, messages_last_of, messages_next_marked, messages_next_matching,
@@ -354,6 +355,13 @@ cdef void _wait(
             _say_status(engine, slot, reply, b"429 Too Many Requests", 21)
 
 
+cdef bint slot_may_read(const Slot* slot) noexcept nogil:
+    """Whether what is here is the last that was acknowledged, where readers of a stream want to be sure of that."""
+    if slot.stream.limits.allow_direct != READS_OF_LEADER or slot.group == NULL or slot.group.replica == NULL:
+        return True
+    return slot.group.leads_term != 0 and lease_is_valid(slot.group.replica.raft)
+
+
 cdef void direct_get_row(
     Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row, GetProgress* resumed
 ) noexcept nogil:
@@ -376,6 +384,9 @@ cdef void direct_get_row(
     reply.chars = subject + row.subject_length
     reply.length = row.reply_length
     if reply.length == 0:
+        return
+    if not slot_may_read(slot):
+        _say_status(engine, slot, reply, b"503 Leadership Not Confirmed", 28)
         return
     if row.payload_length and not _read(engine, &get, body, row.payload_length):
         _say_status(engine, slot, reply, b"408 Malformed Request", 21)

@@ -752,8 +752,6 @@ cdef class Engine:
             return
         if it.slot != NULL:
             it.slot.group = NULL
-            # Nobody has subscribed to anything yet.
-            it.slot.stream.limits.allow_direct = 0
             slot_close(&self.state, it.slot)
             it.slot = NULL
         elif it.consumer != NULL:
@@ -767,8 +765,6 @@ cdef class Engine:
             return
         log_group(self.state.log, group).owner = NULL
         it.slot.group = NULL
-        # Nobody has subscribed to anything yet.
-        it.slot.stream.limits.allow_direct = 0
         slot_close(&self.state, it.slot)
         it.slot = NULL
         group_free(it)

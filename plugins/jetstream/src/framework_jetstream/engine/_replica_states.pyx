@@ -13,6 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.consumer._state cimport state_read, state_size, state_write
+from framework_jetstream.engine._consumer_commands cimport consumers_restored
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._control_groups cimport control_restore
 from framework_jetstream.engine._held_updates cimport update_followed
@@ -162,15 +163,21 @@ cdef bint _read_stream(Slot* slot, const char* at, const char* end) noexcept nog
 
 cdef void _restore_stream(Engine* engine, Slot* slot, const LogEntry* entry) noexcept nogil:
     cdef Usage* usage = slot.stream.messages.usage
+    cdef ConsumerSlot* consumer = slot.consumers
+    cdef ConsumerSlot* following
     update_followed(slot, entry.index, 0)
-    while slot.consumers != NULL and slot.consumers.opened != NULL:
-        # They go on when their stream has again what they have delivered.
-        group_follow(engine, slot.consumers.group)
+    while consumer != NULL:
+        following = consumer.next
+        if consumer.opened != NULL:
+            # They go on when their stream has again what they have delivered.
+            group_follow(engine, consumer.group)
+        consumer = following
     if usage != NULL:
         usage_add(usage, -<int64_t> slot.stream.messages.bytes)
         slot.stream.messages.usage = NULL
     if not _read_stream(slot, entry.chars, entry.chars + entry.length):
         slot.group.replica.raft.is_faulty = True
+    consumers_restored(slot)
     if usage != NULL:
         slot.stream.messages.usage = usage
         usage_add(usage, <int64_t> slot.stream.messages.bytes)

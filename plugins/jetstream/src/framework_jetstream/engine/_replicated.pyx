@@ -16,29 +16,32 @@ from libc.string cimport memcpy, memset
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport (
-    consumer_begin, consumer_close, consumer_forget, consumer_made, consumer_tell_waiting,
+    consumer_begin, consumer_close, consumer_forget, consumer_made, consumer_say, consumer_tell_waiting, consumer_update,
 )
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._groups cimport (
-    CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, group_close, group_of, group_opened, proposals_drop, refused_as,
+    CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, group_close, group_describe, group_of, group_opened, proposals_drop,
+    refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
 from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, Answer, Waiting, slot_of,
+    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting,
+    command_free, command_text, slot_of,
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads
-from framework_jetstream.engine._serving cimport slot_enter, slot_follow, slot_lead
+from framework_jetstream.engine._serving cimport follow_direct, slot_enter, slot_follow, slot_lead
 from framework_jetstream.engine._sharing cimport consumer_share, stream_share
 from framework_jetstream.engine._stream_commands cimport slot_close
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.raft._raft_messages cimport FrameHead
-from framework_jetstream.raft._state cimport LEADER, RaftMembers
+from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport (
     OutgoingFrame, Replica, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
 )
 from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.stream._machine cimport READS_OF_LEADER
 
 cdef enum:
     TICK_NS = 25000000
@@ -113,9 +116,23 @@ cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Comman
     return CARRIED_KEPT
 
 
+cdef int _reopen(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Let a consumer have another configuration, here now, and whenever it is led here later; all its servers are told to."""
+    if consumer.group != NULL:
+        group_describe(consumer.group, command_text(command, 2), command.lengths[2])
+    if consumer.slot != NULL:
+        consumer_update(engine, consumer, command)
+    command_free(consumer.opened)
+    consumer.opened = command
+    consumer_say(engine, consumer, command.id)
+    return CARRIED_KEPT
+
+
 cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
-    """Close a consumer, or say that another server leads it; a `Carried`."""
+    """Close or change a consumer, or say that another server leads it; a `Carried`."""
     cdef Group* group = consumer.group
+    if command.verb == UPDATE_CONSUMER:
+        return _reopen(engine, consumer, command)
     if command.verb != CLOSE_CONSUMER:
         answer_made(engine, command.id, STATUS_NOT_LEADER, 0)
         return CARRIED_OUT
@@ -239,6 +256,28 @@ cdef bint _leads(const Replica* replica) noexcept nogil:
     return replica.raft.role == LEADER and replica.raft.applied >= replica.raft.term_index
 
 
+cdef bint _is_fresh(const Replica* replica) noexcept nogil:
+    """Whether a server that follows has as good as all that its leader has: it hears it, fetches nothing, and applies what it knows of."""
+    cdef const Raft* raft = replica.raft
+    return raft.leader != 0 and raft.heard_ticks < raft.settings.election_ticks and raft.fetch.goal == 0 and raft.applied == raft.commit
+
+
+cdef void _settle_direct(Engine* engine, Group* group) noexcept nogil:
+    """Answer direct gets of a stream at all servers that are not far behind; where its leader alone is to, at that."""
+    cdef Slot* slot = group.slot
+    cdef bint is_follower = not group.leads_term
+    if slot.opened == NULL or slot.is_restored:
+        return
+    if not slot.stream.limits.allow_direct or (is_follower and slot.stream.limits.allow_direct == READS_OF_LEADER):
+        follow_direct(engine, slot, False)
+    elif not is_follower or not group.is_created:
+        follow_direct(engine, slot, not is_follower)
+    elif _is_fresh(group.replica):
+        follow_direct(engine, slot, True)
+    elif group.replica.raft.heard_ticks >= group.replica.raft.settings.election_ticks or group.replica.raft.fetch.goal:
+        follow_direct(engine, slot, False)
+
+
 cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil:
     """End to lead what Raft says another server does, and, behind what was applied, begin to lead what this one does."""
     cdef Replica* replica
@@ -255,6 +294,8 @@ cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil:
             group_follow(engine, group)
         if is_applied and not group.leads_term and _leads(replica):
             _lead(engine, group)
+        if is_applied and group.slot != NULL:
+            _settle_direct(engine, group)
 
 
 # ---- other servers -------------------------------------------------------------------------------------------------------

@@ -73,6 +73,9 @@ cdef bint follow_subjects(Engine* engine, Slot* slot, const char* chars, size_t 
 
 cdef void follow_direct(Engine* engine, Slot* slot, bint wanted) noexcept nogil:
     """Serve direct gets, or no more."""
+    if slot.is_direct == wanted:
+        return
+    slot.is_direct = wanted
     if wanted:
         direct_serve(engine, slot, slot.name, 0)
     else:
@@ -104,8 +107,6 @@ cdef void slot_lead(Engine* engine, Slot* slot) noexcept nogil:
 cdef void slot_follow(Engine* engine, Slot* slot) noexcept nogil:
     """Let clients reach a stream of several servers here no more, and forget what was not proposed."""
     follow_subjects(engine, slot, NULL, 0)
-    if slot.stream.limits.allow_direct:
-        follow_direct(engine, slot, False)
     slot_count_out(slot)
     slot.staging.piece_count = 0
     slot.staging.bytes = 0

@@ -434,6 +434,8 @@ cdef struct ConsumerSlot:
     # The log is to hear all of it.
     uint8_t is_reading
     # It waits for the bytes of a message.
+    uint8_t is_late
+    # It goes on when its stream has here again what was delivered; `opened` is what it begins with.
     uint64_t reading_seq
     Group* group
     # NULL: it is in memory only.
@@ -565,6 +567,8 @@ cdef struct Slot:
     # Messages that damage has taken are to be removed, before more is read.
     uint8_t is_refused
     # Who keeps its segments fails: it takes nothing, and what is not here can't be read.
+    uint8_t is_direct
+    # Direct gets are answered here.
     uint8_t remote_saves
     # That failed one after the other since what was to be written again was not here.
     uint64_t behind
@@ -616,6 +620,8 @@ cdef struct Engine:
     ConsumerSlot** consumers
     # By number; NULL: it is gone.
     uint32_t consumer_room
+    uint32_t late_count
+    # Of them, those whose stream has not here yet what they have delivered before.
     Input** inputs
     # By number; NULL: it is gone.
     uint32_t input_room

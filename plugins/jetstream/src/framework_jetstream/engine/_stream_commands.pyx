@@ -9,7 +9,8 @@ from framework_jetstream.engine._advisories cimport advise_abandoned
 from framework_jetstream.engine._alarms cimport alarm_join, alarm_leave, alarm_set
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
-from framework_jetstream.engine._groups cimport group_speaks
+from framework_jetstream.engine._direct cimport slot_may_read
+from framework_jetstream.engine._groups cimport STATUS_NOT_LEADER, group_speaks
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._publishing cimport message_stored
 from framework_jetstream.engine._reading cimport reading_begin
@@ -131,8 +132,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
         consumer_close(engine, slot.consumers)
     inputs_close(engine, slot)
     follow_subjects(engine, slot, NULL, 0)
-    if slot.stream.limits.allow_direct:
-        follow_direct(engine, slot, False)
+    follow_direct(engine, slot, False)
     engine.slots[slot.number] = NULL
     if slot.is_staging:
         _leave_staging(engine, slot)
@@ -215,14 +215,12 @@ cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t now_ns) noexcept nogil:
     """Change limits, and follow other subjects, which are the second text; answer."""
-    cdef bint was_direct = slot.stream.limits.allow_direct
     cdef bint is_new_interest = (
         command.limits.retention == RETENTION_INTEREST and slot.stream.limits.retention != RETENTION_INTEREST
     )
     stream_set_limits(&slot.stream, &command.limits, now_ns)
     follow_subjects(engine, slot, command_text(command, 1), command.lengths[1])
-    if was_direct != slot.stream.limits.allow_direct:
-        follow_direct(engine, slot, not was_direct)
+    follow_direct(engine, slot, slot.stream.limits.allow_direct != 0)
     if is_new_interest:
         retention_review(slot, 0)
     slot_expire(engine, slot)
@@ -375,6 +373,9 @@ cdef uint64_t message_get(Engine* engine, Command* command) noexcept nogil:
     cdef Record record
     if slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
+        return 0
+    if not slot_may_read(slot):
+        answer_made(engine, command.id, STATUS_NOT_LEADER, 0)
         return 0
     record = _wanted(slot, command)
     if record_is_absent(&record):

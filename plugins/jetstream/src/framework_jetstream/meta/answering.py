@@ -36,6 +36,7 @@ _META: Final = frozenset({
     "consumer_evacuate_peer",
     "consumer_list",
     "consumer_names",
+    "consumer_pause",
     "consumer_remove_peer",
     "meta_leader_stepdown",
     "meta_rescue",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -122,6 +123,10 @@ class Choices:
         replicas = min(consumer.replicas or len(there), len(there))
         stay = [it for it in hosts if it in there]
         others = self._fewest_first(state, [it for it in there if it not in stay])
+        if replicas == 1 and not stay:
+            # Single replicas are no load that is counted: those of one stream are spread.
+            many = Counter(it.group.peers[0] for it in state.consumers(stream.asset).values())
+            others = tuple(sorted(others, key=lambda it: (not self.is_online(it), many[it])))
         return (*stay, *others)[:replicas]
 
     def stopped_without(self, state: MetaState, peer: str) -> list[Asset]:

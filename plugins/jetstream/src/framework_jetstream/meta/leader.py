@@ -285,6 +285,13 @@ class MetaLeader:
         """
         return self._propose(Remove(asset=asset, created_ns=self._find(asset).created_ns))
 
+    def retire(self, asset: Asset, created_ns: int) -> Proposal | None:
+        """Delete a consumer that nobody has used for too long; None: that one is gone already."""
+        found = self.state.find(asset)
+        if found is None or found.created_ns != created_ns:
+            return None
+        return self._propose(Remove(asset=asset, created_ns=created_ns))
+
     # -- servers ---------------------------------------------------------------------------------
 
     def put_server(self, server: ServerRecord) -> Proposal | None:

@@ -57,13 +57,24 @@ class Moved(Struct, frozen=True):
     members: tuple[str, ...]
 
 
-AnyLetter: TypeAlias = Letter | Hello | Leaving | Moved
+class Retire(Struct, frozen=True):
+    """Nobody has used a consumer for as long as it may be unused: the meta leader deletes it."""
+
+    account: str
+    stream: str
+    consumer: str
+    created_ns: int
+    """Of the one that is meant."""
+
+
+AnyLetter: TypeAlias = Letter | Hello | Leaving | Moved | Retire
 _KINDS: Final[dict[str, type[AnyLetter]]] = {
     it.__name__: it
     for it in (
         Hello,
         Leaving,
         Moved,
+        Retire,
         founding.Prepare,
         founding.Promise,
         founding.Accept,

@@ -45,6 +45,8 @@ class GroupStatus(Struct, frozen=True, kw_only=True):
 
     leader: str = ""
     """Its peer; empty: nobody."""
+    here: str = ""
+    """Peer of who says so: it does not show itself, if there is a leader."""
     leader_since_ns: int = 0
     """Unix time; 0: not known."""
     traffic_account: str = ""
@@ -73,7 +75,8 @@ def cluster_info(
         info.leader_since = text_from_ns(since) if since and status.leader else ""
         info.system_account = True
         info.traffic_account = status.traffic_account
-        others = [it for it in group.hosts if it != status.leader and _is_member(it, group, status)]
+        hidden = (status.here or status.leader) if status.leader else ""
+        others = [it for it in group.hosts if it != hidden and _is_member(it, group, status)]
         info.replicas = [_member(it, servers, status) for it in others]
     if group.target:
         info.desired = _desired(group, servers)
@@ -91,7 +94,8 @@ def meta_cluster(
         peers: That vote in it.
         status: Of the meta group; only its leader knows members.
     """
-    others = sorted(it for it in status.members if it != status.leader)
+    hidden = (status.here or status.leader) if status.leader else ""
+    others = sorted(it for it in status.members if it != hidden)
     members = [_member(it, servers, status) for it in others]
     leader = status.leader
     return MetaClusterInfo(

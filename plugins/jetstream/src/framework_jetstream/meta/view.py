@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _TICK_NS: Final = 25_000_000
 """Of the engine, as `_replicated.pyx` says it."""
 _LEADER: Final = 3
-_ELECTION_AT: Final = 8
 _MEMBER: Final = struct.Struct("=QQQQ")
 
 
@@ -53,33 +53,47 @@ class GroupState(Struct, frozen=True):
     applied: int = 0
     is_leader: bool = False
     """This server leads it."""
-    quiet_ns: int = 0
-    """Since the leader was heard; of who leads it, 0."""
-    is_leader_late: bool = False
-    """It was not heard for so long that others may elect another one."""
+    heard_ns: int = 0
+    """Since its leader was heard; at the leader 0."""
+    role: int = 0
+    """As `Role` of `raft.records` has it."""
+    vote: str = ""
+    """Peer for whom this server voted in this term; empty: nobody."""
+    last_term: int = 0
+    """Of the last entry."""
+    is_catching_up: bool = False
+    """It fetches entries that it lacks."""
+    is_faulty: bool = False
+    """Something that was durable is lost here: it neither votes nor leads."""
+    first_index: int = 0
+    """Of the entries that are kept."""
     members: tuple[Member, ...] = ()
     """What its leader knows; of other servers' making, there are none of use."""
 
 
 def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
     """Return what the engine has answered to GROUP_STATE."""
-    term, leader, last_index, commit, applied, role = numbers[:6]
+    term, leader, last_index, commit, applied, role, snapshot, heard_ticks = numbers[:8]
+    vote, last_term, is_catching_up, is_faulty = numbers[9:13]
     members = tuple(
         Member(peer_from_number(server), match, quiet_ticks * _TICK_NS, bool(votes))
         for server, match, quiet_ticks, votes in _MEMBER.iter_unpack(data)
     )
-    known = peer_from_number(leader) if leader else ""
-    quiet, election = numbers[7:9] if len(numbers) > _ELECTION_AT else (0, 1)
     return GroupState(
         term=term,
-        leader=known,
+        leader=peer_from_number(leader) if leader else "",
         last_index=last_index,
         commit=commit,
         applied=applied,
         is_leader=role == _LEADER,
+        heard_ns=heard_ticks * _TICK_NS,
+        role=role,
+        vote=peer_from_number(vote) if vote else "",
+        last_term=last_term,
+        is_catching_up=bool(is_catching_up),
+        is_faulty=bool(is_faulty),
+        first_index=snapshot + 1,
         members=members,
-        quiet_ns=quiet * _TICK_NS,
-        is_leader_late=quiet >= election > 0,
     )
 
 
@@ -92,6 +106,7 @@ class ClusterView:
         system_account: Returns the account in which groups talk.
         now_ns: Returns the time of a clock that never goes back.
         machine: What was applied of the meta group's log.
+        clock: Returns the Unix time in nanoseconds.
     """
 
     def __init__(
@@ -102,18 +117,28 @@ class ClusterView:
         system_account: Callable[[], str],
         now_ns: Callable[[], int],
         machine: MetaMachine,
+        clock: Callable[[], int] = time.time_ns,
     ) -> None:
+        self._clock = clock
         self.peer = peer
         self.machine = machine
         self.fleet = Fleet()
         self.now_ns = now_ns
         self.state = GroupState()
         """Of the meta group."""
+        self.leader_since_ns = 0
+        """Unix time since when who leads it does so, as far as this server saw it."""
         self.is_founded = False
         self.refused = 0
         """Letters that make no sense."""
         self._cluster = cluster
         self._system_account = system_account
+
+    def take_state(self, state: GroupState) -> None:
+        """Take what the engine says of the meta group."""
+        if state.leader != self.state.leader:
+            self.leader_since_ns = self._clock()
+        self.state = state
 
     def is_online(self, peer: str) -> bool:
         """Return whether a server is there."""
@@ -133,28 +158,41 @@ class ClusterView:
         return self.machine.state.find(Asset(*name)) if is_there else None
 
     def describe(
-        self, name: tuple[str, str, str], told: tuple[tuple[int, ...], bytes] | None
+        self,
+        name: tuple[str, str, str],
+        told: tuple[tuple[int, ...], bytes] | None,
+        since_ns: int = 0,
     ) -> ClusterInfo | None:
         """Return the block `cluster`, as actors of streams and consumers ask for it.
 
         Args:
             name: Account, stream and consumer; of a stream, no consumer.
             told: What the engine has answered to GROUP_STATE; None: there is one replica.
+            since_ns: Unix time at which this server began to lead it; 0: it does not.
         """
-        return self.cluster_of(Asset(*name), group_state(*told) if told is not None else None)
+        state = group_state(*told) if told is not None else None
+        return self.cluster_of(Asset(*name), state, since_ns)
 
-    def cluster_of(self, asset: Asset, state: GroupState | None) -> ClusterInfo | None:
-        """Return the block `cluster` of a stream or consumer that this server leads.
+    def cluster_of(
+        self, asset: Asset, state: GroupState | None, since_ns: int = 0
+    ) -> ClusterInfo | None:
+        """Return the block `cluster` of a stream or consumer that this server has.
 
         Args:
             asset: Its name.
             state: Of its group; None: it has one replica.
+            since_ns: As of `describe`.
         """
         found = self.machine.state.find(asset)
         if found is None:
             return None
-        status = GroupStatus(leader=self.peer) if state is None else self._status(state)
+        status = GroupStatus(leader=self.peer) if state is None else self._status(state, since_ns)
         return cluster_info(found, self.machine.state.servers, status)
+
+    @property
+    def ha_assets(self) -> int:
+        """How many streams and consumers this server has that others have too."""
+        return self.machine.state.load(self.peer).ha_assets
 
     def meta_cluster(self) -> MetaClusterInfo | None:
         """Return the block `meta_cluster`; None: there is no meta group yet."""
@@ -164,12 +202,30 @@ class ClusterView:
         voters = [it.peer for it in self.state.members if it.votes] or list(servers)
         return meta_cluster(self._cluster(), servers, voters, self._status(self.state))
 
-    def _status(self, state: GroupState) -> GroupStatus:
+    def group_name(self, asset: Asset) -> str:
+        """Return the name of a group; empty: what it is of is not assigned."""
+        found = self.machine.state.find(asset)
+        return found.group.name if found is not None else ""
+
+    def _status(self, state: GroupState, since_ns: int = 0) -> GroupStatus:
         return GroupStatus(
             leader=state.leader,
+            here=self.peer,
+            leader_since_ns=since_ns,
             traffic_account=self._system_account(),
-            members=self._members(state) if state.is_leader else {},
+            members=self._members(state) if state.is_leader else self._seen(state),
         )
+
+    def _seen(self, state: GroupState) -> Mapping[str, MemberStatus]:
+        """Return what a server that does not lead knows of the others: who is there."""
+        return {
+            it.peer: MemberStatus(
+                is_current=it.peer == state.leader,
+                is_online=self.is_online(it.peer),
+                active_ns=state.heard_ns if it.peer == state.leader else 0,
+            )
+            for it in state.members
+        }
 
     def _members(self, state: GroupState) -> Mapping[str, MemberStatus]:
         return {

@@ -97,6 +97,13 @@ cdef enum Retention:
     RETENTION_WORKQUEUE
 
 
+cdef enum Reads:
+    # Who answers direct gets of a stream that several servers have; 0: nobody does.
+    READS_OF_ANY = 1
+    READS_OF_LEADER = 2
+    # While it is certain that nobody else leads.
+
+
 cdef struct Limits:
     # What of a stream's configuration decides on messages; counts and sizes below 1: no limit.
     int64_t max_msgs
@@ -112,6 +119,7 @@ cdef struct Limits:
     uint8_t allow_rollup
     uint8_t no_ack
     uint8_t allow_direct
+    # One of `Reads`.
     uint8_t allow_ttl
     uint8_t allow_counter
     uint8_t allow_atomic

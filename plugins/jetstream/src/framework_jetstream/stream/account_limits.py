@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.book import StreamEntry
     from framework_jetstream.stream.census import StreamCount
 
-_NO_LIMITS: Final = JetStreamLimits(
+NO_LIMITS: Final = JetStreamLimits(
     max_memory=0,
     max_storage=0,
     max_streams=0,
@@ -173,7 +173,7 @@ def usage_by_tier(
     """Return what the streams of an account take in all, and of each tier if it has some."""
     if ALL_TIERS in tiers:
         return usage_of(counts, tiers[ALL_TIERS]), None
-    return usage_of(counts, _NO_LIMITS), {
+    return usage_of(counts, NO_LIMITS), {
         name: usage_of(
             [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name], limits
         )

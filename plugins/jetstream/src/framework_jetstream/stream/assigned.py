@@ -102,13 +102,15 @@ class AssignedAssets:
         self._begin(entry).tell(Stream.Open(account_number, reply))
 
     def _change(self, effect: ChangeAsset) -> None:
-        """Let a stream or consumer see how it is to be, and who is to have it."""
+        """Let a stream or consumer be as was decided: its configuration, or who has it."""
         asset = effect.asset
         entry = self._book.get(asset.account, asset.stream)
         if entry is None or entry.stream is None:
             return
         if asset.consumer:
-            entry.stream.tell(Stream.ChangeConsumer(asset.consumer, effect.reply))
+            config = msgspec.json.decode(effect.config, type=ConsumerConfig)
+            reply = self._reply_at(effect.reply)
+            entry.stream.tell(Stream.ChangeConsumer(effect.group.name, config, reply))
         else:
             entry.stream.tell(Stream.Look(effect.reply))
 
@@ -139,9 +141,11 @@ class AssignedAssets:
 
     def _reply_to(self, asked: Asked | None) -> Reply[bytes | None]:
         """Return what is set with the answer for who has asked, if it is set here."""
+        return self._reply_at(asked.reply if asked is not None else "")
+
+    def _reply_at(self, subject: str) -> Reply[bytes | None]:
         reply = Reply[bytes | None]()
-        if asked is not None and asked.reply:
-            subject = asked.reply
+        if subject:
 
             def send(told: Reply[bytes | None]) -> None:
                 text = told.get()

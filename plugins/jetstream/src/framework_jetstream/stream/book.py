@@ -35,6 +35,8 @@ class StreamEntry(Struct, kw_only=True):
     """Of what the meta group says, from which `config` is."""
     is_leader: bool = True
     """Whether this server answers for it."""
+    leads_since_ns: int = 0
+    """Unix time since when it leads its group; 0: it does not, or there is none."""
     stream: ActorRef[Any] | None = None
     consumers: dict[str, ConsumerEntry] = field(default_factory=dict)
     """By name; the actor of the stream changes them."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 
-from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.engine.verbs import GroupOf, Verb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,12 @@ class StreamCount(Struct):
 
     entry: StreamEntry
     state: EngineAnswer | None = None
+    group: EngineAnswer | None = None
+    """What GROUP_STATE says, where several servers have it."""
     consumers: list[tuple[ConsumerEntry, EngineAnswer]] = field(default_factory=list)
     """Only where they were asked for; by name."""
+    consumer_groups: dict[str, EngineAnswer] = field(default_factory=dict)
+    """As `group`, of these; by name."""
 
     @property
     def messages(self) -> int:
@@ -68,14 +72,31 @@ class Census:
         for count in counts:
             entry = count.entry
             self._ask(Verb.STREAM_STATE, entry.number, waiting, partial(setattr, count, "state"))
+            if entry.replicas:
+                told = partial(setattr, count, "group")
+                self._ask(Verb.GROUP_STATE, entry.number, waiting, told, (GroupOf.STREAM,))
             if consumers_of is not None and consumers_of in {"", entry.account}:
                 for _, consumer in sorted(entry.consumers.items()):
-                    told = partial(_add_consumer, count, consumer)
-                    self._ask(Verb.CONSUMER_STATE, consumer.number, waiting, told)
+                    self._ask_of_consumer(count, consumer, waiting)
         waiting.begin()
 
+    def _ask_of_consumer(
+        self, count: StreamCount, consumer: ConsumerEntry, waiting: _Waiting
+    ) -> None:
+        number, groups = consumer.number, count.consumer_groups
+        told = partial(_add_consumer, count, consumer)
+        self._ask(Verb.CONSUMER_STATE, number, waiting, told)
+        if consumer.replicas:
+            told = partial(groups.__setitem__, consumer.config.name)
+            self._ask(Verb.GROUP_STATE, number, waiting, told, (GroupOf.CONSUMER,))
+
     def _ask(
-        self, verb: Verb, number: int, waiting: _Waiting, told: Callable[[EngineAnswer], object]
+        self,
+        verb: Verb,
+        number: int,
+        waiting: _Waiting,
+        told: Callable[[EngineAnswer], object],
+        numbers: tuple[int, ...] = (),
     ) -> None:
         def take(answer: EngineAnswer) -> None:
             if not answer.status:
@@ -83,7 +104,7 @@ class Census:
             waiting.end_one()
 
         waiting.count += 1
-        self._link.ask(self._owner, verb, number, then=take)
+        self._link.ask(self._owner, verb, number, then=take, numbers=numbers)
 
 
 def _add_consumer(count: StreamCount, consumer: ConsumerEntry, answer: EngineAnswer) -> None:

@@ -32,6 +32,11 @@ WINDOW_MIN_NS: Final = 100_000_000
 SECOND_NS: Final = 1_000_000_000
 _MSG_SIZE_MAX: Final = 2**31 - 1
 _RETENTION: Final = {"limits": 0, "interest": 1, "workqueue": 2}
+READS: Final = "framework.reads"
+"""The name in a stream's metadata whose value says which reads are answered."""
+LINEARIZABLE: Final = "linearizable"
+"""Only those that see all that was acknowledged before; else any replica that hears its leader
+answers direct gets."""
 _API: Final = ("$JS.>", "$JSC.>", "$NRG.>")
 
 
@@ -85,6 +90,8 @@ def _settle_metadata(config: StreamConfig) -> None:
     size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
     if size > METADATA_MAX:
         raise invalid(f"stream metadata exceeds maximum size of {METADATA_MAX // 1024}KB")
+    if metadata.get(READS, LINEARIZABLE) != LINEARIZABLE:
+        raise invalid(f"metadata {READS} can only be {LINEARIZABLE}")
     metadata["_nats.req.level"] = str(_level(config))
     config.metadata = metadata
 
@@ -352,7 +359,7 @@ def limits_of(config: StreamConfig) -> dict[str, Any]:
         "sealed": config.sealed,
         "allow_rollup": config.allow_rollup_hdrs,
         "no_ack": config.no_ack,
-        "allow_direct": config.allow_direct,
+        "allow_direct": reads_of(config),
         "allow_ttl": config.allow_msg_ttl,
         "is_compressed": config.compression == "s2",
         "storage_kind": number_of(kind_of(config.metadata)),
@@ -367,6 +374,14 @@ def limits_of(config: StreamConfig) -> dict[str, Any]:
         "republish": _program(config.republish),
         "republish_headers_only": config.republish is not None and config.republish.headers_only,
     }
+
+
+def reads_of(config: StreamConfig) -> int:
+    """Return who answers direct gets, a number of `Reads` of the stream machine."""
+    if not config.allow_direct:
+        return 0
+    is_strict = (config.metadata or {}).get(READS) == LINEARIZABLE
+    return 2 if is_strict else 1
 
 
 def _subjects_asked_for(config: StreamConfig) -> bytes:

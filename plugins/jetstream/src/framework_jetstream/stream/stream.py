@@ -52,6 +52,7 @@ from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.consumer.rules import (
     check_new,
     check_partition,
+    check_replicas,
     settle_ending,
     settle_metadata,
 )
@@ -171,10 +172,12 @@ class Stream(Component):
         """Where to answer when it is so; empty: nobody waits."""
 
     class ChangeConsumer(Struct, frozen=True):
-        """The meta group has said something of a consumer."""
+        """Let a consumer be as the meta group has decided: its configuration, or who has it."""
 
-        name: str
-        reply: str
+        group: str
+        config: ConsumerConfig
+        reply: Reply[bytes | None]
+        """Set by who leads it."""
 
     class Later(Struct, frozen=True):
         """Something that was to be done after a while."""
@@ -317,13 +320,25 @@ class Stream(Component):
         """Answer for it from now on; who has asked for it is answered when it is first led."""
         self._entry.is_leader = True
         self._shared.look()
+        self._entry.leads_since_ns = self._clock()
+        self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.STREAM,))
         reply, self._asked = self._asked, None
         if reply is not None and self._clock() - self._entry.created_ns <= ASKED_NS:
             self._tell("create")
             self._answer_info("stream_create", reply, did_create=True)
 
+    def _say_elected(self, told: EngineAnswer) -> None:
+        """Let who listens know that this server leads it now."""
+        entry, told_of = self._entry, (told.numbers, told.data)
+        name, since_ns = entry.config.name, entry.leads_since_ns
+        cluster = self._host.cluster_of((entry.account, name, ""), told_of, since_ns)
+        if cluster is not None and not told.status and entry.is_leader:
+            system = self._host.system_account()
+            self._advisories.say_leader(entry.account, system, (name, ""), cluster)
+
     def _follow(self) -> None:
         self._entry.is_leader = False
+        self._entry.leads_since_ns = 0
         self._asked = None
 
     def ask_open(self, account_number: int, then: Callable[[EngineAnswer], object]) -> None:
@@ -394,6 +409,7 @@ class Stream(Component):
             config.name = config.name or config.durable_name
             with suppress(ApiFailure):
                 if config.name not in self._consumers:
+                    check_replicas(config, self._entry.config, is_clustered=False)
                     settled = settled_consumer(config, self._entry.config)
                     settle_ending(settled)
                     consumer = self._begin_consumer(
@@ -522,7 +538,8 @@ class Stream(Component):
         """Return who has it; None: the server is in no cluster that shares streams."""
         entry = self._entry
         asset = (entry.account, entry.config.name, "")
-        found: ClusterInfo | None = self._host.cluster_of(asset, self._group_told)
+        since_ns = entry.leads_since_ns
+        found: ClusterInfo | None = self._host.cluster_of(asset, self._group_told, since_ns)
         return found
 
     def _answer_info(
@@ -802,12 +819,10 @@ class Stream(Component):
         self, message: Stream.StartConsumer | Stream.StopConsumer | Stream.ChangeConsumer
     ) -> None:
         match message:
-            case Stream.ChangeConsumer(name, subject):
-                known = self._consumers.get(name)
-                if known is not None and known.consumer is not None:
-                    known.consumer.tell(Consumer.Look(subject))
             case Stream.StartConsumer():
                 self._start_consumer(message)
+            case Stream.ChangeConsumer(group, config, reply):
+                self._change_consumer(group, config, reply)
             case Stream.StopConsumer(group, reply):
                 self._stop_consumer(group, reply)
 
@@ -815,8 +830,7 @@ class Stream(Component):
         """Have a consumer; one that there is already goes on."""
         known = self._consumers.get(request.config.name)
         if known is not None:
-            assert known.consumer is not None
-            known.consumer.tell(Consumer.Look())
+            self._change_consumer(request.group, request.config, request.reply)
             return
         consumer = self._begin_consumer(
             self._link.next_consumer(),
@@ -826,6 +840,14 @@ class Stream(Component):
             replicas=request.replicas,
         )
         consumer.tell(Consumer.Open(request.reply))
+
+    def _change_consumer(
+        self, group: str, config: ConsumerConfig, reply: Reply[bytes | None]
+    ) -> None:
+        """Let a consumer follow what was decided of it; after a start it may have been before."""
+        entry = self._consumers.get(config.name)
+        if entry is not None and entry.group == group and entry.consumer is not None:
+            entry.consumer.tell(Consumer.Change(config, reply))
 
     def _stop_consumer(self, group: str, reply: Reply[bytes | None]) -> None:
         entry = next((it for it in self._consumers.values() if it.group == group), None)

@@ -1,0 +1,109 @@
+"""What a consumer of a cluster is asked to be: its configuration, as the meta leader decides it.
+
+Source: nats-server `jetstream_cluster.go`, `jsClusteredConsumerRequest`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.consumer.bounds import ConsumerBounds
+from framework_jetstream.consumer.consumer_requests import wanted_consumer
+from framework_jetstream.consumer.rules import (
+    check_new,
+    check_partition,
+    check_update,
+    replicas_of,
+    settle_ending,
+    settle_metadata,
+)
+from framework_jetstream.sourcing.served import follow_known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+    from framework_jetstream.api.subjects import ApiSubject
+    from framework_jetstream.config import JetStreamConfig
+
+
+class ConsumerChanges:
+    """Reads requests for consumers of one stream.
+
+    Args:
+        host_config: Of the server.
+        stream: Of the stream.
+        consumers_max: That it may have; below 1: any number.
+        is_strict: Fields that nobody knows are errors.
+    """
+
+    def __init__(
+        self,
+        host_config: JetStreamConfig,
+        stream: StreamConfig,
+        *,
+        consumers_max: int = 0,
+        is_strict: bool,
+    ) -> None:
+        limits = host_config.limits
+        self._stream = stream
+        self._consumers_max = consumers_max
+        self._is_strict = is_strict
+        self._bounds = ConsumerBounds(
+            max_ack_pending=max(limits.max_ack_pending, 0),
+            max_request_batch=limits.max_request_batch,
+        )
+
+    def wanted(
+        self, payload: bytes, found: ApiSubject, known: Mapping[str, ConsumerConfig]
+    ) -> ConsumerConfig:
+        """Return the configuration that a consumer is to have: one of those known, or a new one.
+
+        Args:
+            payload: Of the request.
+            found: Its subject.
+            known: Consumers of the stream, by name.
+
+        Raises:
+            ApiFailure: It makes no sense, or can't be beside the others.
+        """
+        config, action = wanted_consumer(
+            payload,
+            found.rest,
+            self._stream,
+            is_durable=found.is_durable,
+            is_strict=self._is_strict,
+            is_clustered=True,
+            bounds=self._bounds,
+        )
+        before = known.get(config.name)
+        others = [it for name, it in known.items() if name != config.name]
+        if before is None:
+            if action == "update":
+                raise failure(ErrCode.CONSUMER_DOES_NOT_EXIST)
+            check_new(config, self._stream, others, self._consumers_max)
+            settle_ending(config)
+        else:
+            self._follow(config, before, others, action)
+        return config
+
+    def _follow(
+        self,
+        config: ConsumerConfig,
+        before: ConsumerConfig,
+        others: list[ConsumerConfig],
+        action: str,
+    ) -> None:
+        """Let a configuration be one of a consumer that is there."""
+        follow_known(config, before)
+        # Only a request of its own changes a pause.
+        config.pause_until = before.pause_until
+        settle_metadata(config)
+        settle_ending(config)
+        if action == "create" and config != before:
+            raise failure(ErrCode.CONSUMER_ALREADY_EXISTS)
+        check_partition(config, self._stream, others)
+        check_update(before, config, has_interest=False)
+        if replicas_of(config, self._stream) != replicas_of(before, self._stream):
+            raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)

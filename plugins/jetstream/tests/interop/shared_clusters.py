@@ -1,0 +1,82 @@
+"""Three servers that share streams, of ours or real ones: what several test modules stand on."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from framework.testing import OURS, RawClient, free_port
+
+REAL = "2.15.2"
+NAMES = ("n1", "n2", "n3")
+PLUGIN = ("-plugin", "framework_jetstream.plugin")
+CONFIG = """jetstream {{ store_dir: "{}"{} }}
+http: "127.0.0.1:-1"
+accounts {{
+  $SYS {{ users: [ {{ user: sys, password: x }} ] }}
+  APP {{ jetstream: enabled, users: [ {{ user: app, password: x }} ] }}
+}}
+no_auth_user: app
+"""
+
+
+def until(is_so):
+    """Ask again until it is so; the test's own time ends it."""
+    while not (found := is_so()):
+        pass
+    return found
+
+
+def start(fleet, folder, kind=OURS, names=NAMES, config=""):
+    """Start servers that share streams; return them by name, when all belong to the meta group."""
+    servers = {}
+    shares = ", replication: true" if kind == OURS else ""
+    ports = [free_port() for _ in names]
+    routes = ",".join(f"nats://127.0.0.1:{it}" for it in ports)
+    for name, port in zip(names, ports, strict=True):
+        servers[name] = fleet.start(
+            *("-cluster", f"nats://127.0.0.1:{port}", "-cluster_name", "test", "-n", name),
+            *("-routes", routes),
+            *(PLUGIN if kind == OURS else ()),
+            kind=kind,
+            config=CONFIG.format(folder / f"{kind}-{name}", shares) + config,
+            clustered=True,
+        )
+    until(lambda: all(meta(it).get("cluster_size") == len(names) for it in servers.values()))
+    until(lambda: len({meta(it).get("leader", "") for it in servers.values()}) == 1)
+    until(lambda: meta(servers[names[0]]).get("leader"))
+    return servers
+
+
+def meta(server):
+    """Return what a server says of the meta group."""
+    with suppress(OSError, ValueError):
+        return server.document("/jsz").get("meta_cluster") or {}
+    return {}
+
+
+class Api:
+    """A client of the API that asks again where nobody could answer."""
+
+    def __init__(self, requests):
+        self.requests = requests
+
+    def __call__(self, what, payload=b""):
+        """Return an answer other than that there is nobody."""
+        while True:
+            try:
+                said = json.loads(self.requests.ask(f"$JS.API.{what}", payload)[1])
+            except TimeoutError:
+                continue
+            if said.get("error", {}).get("err_code") != 10008:
+                return said
+
+    def once(self, what, payload=b""):
+        """Return the first answer, whatever it is."""
+        return json.loads(self.requests.ask(f"$JS.API.{what}", payload)[1])
+
+
+def connected(server, log_in, timeout_s=3.0):
+    """Return a raw client of a server, and its API."""
+    raw = RawClient(server.port, timeout_s=timeout_s)
+    return raw, Api(log_in(raw))
