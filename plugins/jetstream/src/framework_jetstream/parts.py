@@ -144,6 +144,7 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             host=host,
             link=link,
             exchange=exchange,
+    tracking = ApiTracking(usage, advisories, host)
             book=book,
             usage=usage,
             advisories=advisories,
@@ -154,12 +155,13 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         host.peer, host.moved = cluster.view.peer, cluster.moved
         host.assigned = cluster.view.assigned
     return Parts(
+            tracking=tracking,
         link=link,
         host=host,
         book=book,
         usage=usage,
         advisories=advisories,
-        tracking=ApiTracking(usage, advisories, host),
+        tracking=tracking,
         exchange=exchange,
         monitor=Monitor(
             server=server,

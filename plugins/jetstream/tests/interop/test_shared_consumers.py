@@ -197,26 +197,38 @@ def test_a_pin_is_taken_back(cluster, apis):
 
 def test_consumers_of_one_server_follow_a_stream_of_three(cluster, apis):
     found = apis(cluster)
-    api = found["n1"]
-    stream(api, "R1C")
-    publish(api, "R1C", 4)
-    made = [consumer(api, "R1C", f"C{at}", num_replicas=1) for at in range(6)]
-    made.append(consumer(api, "R1C", "MEM", num_replicas=1, mem_storage=True))
+    made = made_alone(found["n1"], "R1C", 6)
 
     assert {it["name"] for it in made} == {*(f"C{at}" for at in range(6)), "MEM"}
     assert all(not it["cluster"].get("replicas") for it in made)
     assert len({it["cluster"]["leader"] for it in made}) > 1
     for it in made:
         assert fetch(found["n3"], "R1C", it["name"], 4) == [b"0", b"1", b"2", b"3"]
-    before = api("STREAM.INFO.R1C")["cluster"]["leader"]
-    while api("STREAM.INFO.R1C")["cluster"].get("leader") in {None, "", before}:
-        api("STREAM.LEADER.STEPDOWN.R1C")  # the same one may be elected again
-    shared.until(lambda: _published(api, "R1C.x", b"late", "late"))
+    assert found["n1"]("STREAM.DELETE.R1C")["success"]
+
+
+def made_alone(api, name, count):
+    """Make a stream with four messages; return its consumers, of one server each."""
+    stream(api, name)
+    publish(api, name, 4)
+    made = [consumer(api, name, f"C{at}", num_replicas=1) for at in range(count)]
+    return [*made, consumer(api, name, "MEM", num_replicas=1, mem_storage=True)]
+
+
+def test_consumers_of_one_server_go_on_when_another_one_leads_their_stream(ours, apis):
+    found = apis(ours)
+    api = found["n1"]
+    made = made_alone(api, "R1L", 3)
+    before = api("STREAM.INFO.R1L")["cluster"]["leader"]
+    while api("STREAM.INFO.R1L")["cluster"].get("leader") in {None, "", before}:
+        api("STREAM.LEADER.STEPDOWN.R1L")  # the same one may be elected again
+    shared.until(lambda: _published(api, "R1L.x", b"late", "late"))
     for it in made:
-        got = shared.until(lambda name=it["name"]: fetch(found["n2"], "R1C", name, 1))
+        assert fetch(found["n3"], "R1L", it["name"], 4) == [b"0", b"1", b"2", b"3"]
+        got = shared.until(lambda name=it["name"]: fetch(found["n2"], "R1L", name, 1))
         assert got == [b"late"]
-    assert api("CONSUMER.INFO.R1C.MEM")["cluster"]["leader"] in NAMES
-    assert api("STREAM.DELETE.R1C")["success"]
+    assert api("CONSUMER.INFO.R1L.MEM")["cluster"]["leader"] in NAMES
+    assert api("STREAM.DELETE.R1L")["success"]
 
 
 def test_a_consumer_that_nobody_uses_is_gone_everywhere(cluster, apis):

@@ -96,7 +96,11 @@ def leader_of(servers):
 
 
 def stream_leader(servers, nats):
-    return json.loads(nats(servers["n1"], "stream", "info", "S", "--json"))["cluster"]["leader"]
+    def leader():
+        info = json.loads(nats(servers["n1"], "stream", "info", "S", "--json"))
+        return info["cluster"].get("leader")
+
+    return shared.until(leader)
 
 
 @pytest.mark.peer(shared.REAL)
@@ -107,15 +111,18 @@ def test_documents_have_the_fields_of_the_real_one(both, path):
     assert found[0] == found[1]
 
 
+def led_detail(servers, nats):
+    """Return what is shown of the stream with its consumer, by who leads it; None: another does."""
+    path = "/jsz?acc=APP&streams=1&consumers=1&raft=1&stream-leader-only=1"
+    leader = stream_leader(servers, nats)
+    details = servers[leader].document(path)["account_details"][0].get("stream_detail") or ()
+    found = [it for it in details if it["name"] == "S" and it.get("consumer_detail")]
+    return found[0] if found else None
+
+
 @pytest.mark.peer(shared.REAL)
 def test_streams_and_groups_are_shown_as_the_real_one_shows_them(both, nats):
-    path = "/jsz?acc=APP&streams=1&consumers=1&raft=1&stream-leader-only=1"
-    details = []
-    for servers in both:
-        leader = stream_leader(servers, nats)
-        streams = servers[leader].document(path)["account_details"][0]["stream_detail"]
-        [found] = [it for it in streams if it["name"] == "S"]
-        details.append(found)
+    details = [shared.until(lambda it=servers: led_detail(it, nats)) for servers in both]
     shapes = [shape(it) for it in details]
     for it in shapes:
         it["consumer_detail"] = [{**it["consumer_detail"][0], "delivered": 0, "ack_floor": 0}]

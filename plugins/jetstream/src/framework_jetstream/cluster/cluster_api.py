@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Struct
 
+from framework.actors import Reply
 from framework.wire.version import JETSTREAM_API_LEVEL
 from framework_jetstream.api.answers import LIST_MAX, NAMES_MAX, SYSTEM, answer, page, refused
 from framework_jetstream.api.errors import ApiFailure, ErrCode, api_error, failure
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
     from framework_jetstream.api.errors import ApiError
     from framework_jetstream.api.subjects import ApiSubject
+    from framework_jetstream.api.tracking import ApiTracking
     from framework_jetstream.cluster.decisions import Decisions
     from framework_jetstream.cluster.gathering import Gathering
     from framework_jetstream.engine.link import EngineAnswer
@@ -97,6 +99,7 @@ class ClusterApi:
         book: The streams of this server.
         host: The server.
         forward: Lets the actors of streams of this server answer.
+        tracking: Sees what is answered late.
         ask: Asks the engine, as `EngineLink.ask` does.
         later: Calls something after so many seconds.
         clock: Returns the Unix time in nanoseconds.
@@ -112,6 +115,7 @@ class ClusterApi:
         book: StreamBook,
         host: Host,
         forward: Callable[[JetStream.ApiRequest], object],
+        tracking: ApiTracking,
         ask: Callable[..., object],
         later: Callable[[float, Callable[[], object]], object],
         clock: Callable[[], int],
@@ -123,6 +127,7 @@ class ClusterApi:
         self._book = book
         self._host = host
         self._forward = forward
+        self._tracking = tracking
         self._ask = ask
         self._later = later
         self._clock = clock
@@ -237,15 +242,32 @@ class ClusterApi:
         if judged.is_mine:
             self._answer(request, found, asset)
         elif judged.refusal is None and led.number and not led.is_looked_at:
-            seen = partial(self._look_after, request, found, asset, led)
+            seen = partial(self._look_after, self._set_aside(request), found, asset, led)
             self._watch.watch(led.number, led.of, seen)
         elif judged.refusal is None:
             request.reply.set(None)
         elif judged.is_late:
             text = refused(found.kind, judged.refusal)
-            self._later(_LATE_S, partial(request.reply.set, text))
+            self._later(_LATE_S, partial(self._set_aside(request).reply.set, text))
         else:
             request.reply.set(refused(found.kind, judged.refusal))
+
+    def _set_aside(self, request: JetStream.ApiRequest) -> JetStream.ApiRequest:
+        """Return a request that is answered much later, if at all, and lets others go on.
+
+        A server works on few requests at a time (`ANSWERS_AT_ONCE_EACH`).
+        """
+        reply = Reply[bytes | None]()
+
+        def say(told: Reply[bytes | None]) -> None:
+            text = told.get()
+            if text is not None and request.subject:
+                self._tracking.answered(request.asker, _whole(request), request.payload, text)
+                self._host.answer(request.subject, text)
+
+        reply.when_done(say)
+        request.reply.set(None)
+        return msgspec.structs.replace(request, reply=reply)
 
     def _look_after(
         self,
@@ -725,6 +747,10 @@ def _unplaced(storage: str) -> Group:
 def _asked(request: JetStream.ApiRequest) -> Asked:
     return Asked(
         client=dict(request.asker.client),
-        subject=".".join(("$JS.API", *request.tokens)),
+        subject=_whole(request),
         reply=request.subject,
     )
+
+
+def _whole(request: JetStream.ApiRequest) -> str:
+    return ".".join(("$JS.API", *request.tokens))

@@ -25,6 +25,10 @@ LOOKS_MAX: Final = 4
 """An election takes 0.5 to 1 s, a second one if votes were split."""
 _HEARTBEATS_NS: Final = 150_000_000
 """Two of them: who was heard so shortly after a request may have died of it."""
+_GATHER_S: Final = 0.1
+"""Requests to one group that come within it are looked after together."""
+_WATCHED_MAX: Final = 1024
+"""Of them; more are left alone."""
 
 
 class Seen(Enum):
@@ -53,6 +57,7 @@ class LeaderWatch:
         self._view = view
         self._ask = ask
         self._later = later
+        self._gathered: dict[tuple[int, GroupOf], list[Callable[[Seen], object]]] = {}
 
     def watch(
         self, number: int, of: GroupOf, then: Callable[[Seen], object], *, looks: int = LOOKS_MAX
@@ -62,10 +67,23 @@ class LeaderWatch:
         Args:
             number: Of its stream or consumer, or of the control group.
             of: Which of them.
-            then: Called after half a second, or later if nobody leads meanwhile.
-            looks: After so many nobody leads.
+            then: Called after more than half a second, or later if nobody leads meanwhile.
+            looks: After so many nobody leads; those of the first of several count.
         """
-        self._look_later(number, of, then, (1, looks))
+        gathered = self._gathered.setdefault((number, of), [])
+        if len(gathered) < _WATCHED_MAX:
+            gathered.append(then)
+        if len(gathered) == 1:
+            self._later(_GATHER_S, partial(self._begin, number, of, looks))
+
+    def _begin(self, number: int, of: GroupOf, looks: int) -> None:
+        gathered = self._gathered.pop((number, of))
+
+        def tell(seen: Seen) -> None:
+            for then in gathered:
+                then(seen)
+
+        self._look_later(number, of, tell, (1, looks))
 
     def _look_later(
         self, number: int, of: GroupOf, then: Callable[[Seen], object], looks: tuple[int, int]

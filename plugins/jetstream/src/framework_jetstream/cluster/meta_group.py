@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from framework_jetstream.advisories import Advisories
+    from framework_jetstream.api.tracking import ApiTracking
     from framework_jetstream.cluster.usage import UsageService
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.exchange import Arrived, Exchange
@@ -100,6 +101,7 @@ class MetaGroup(Component):
         book: The streams of this server.
         usage: Says what accounts take here.
         advisories: Publishes what happens.
+        tracking: Sees what is answered late.
         forward: Lets the actors of streams here answer a request.
         perform: Carries out what follows for streams and consumers here.
         report: Told what operators have to know.
@@ -148,6 +150,7 @@ class MetaGroup(Component):
         book: StreamBook,
         usage: UsageService,
         advisories: Advisories,
+        tracking: ApiTracking,
         forward: Callable[[JetStream.ApiRequest], object],
         perform: Callable[[Effect], object],
         report: Callable[[str], object],
@@ -164,6 +167,7 @@ class MetaGroup(Component):
         self._book = book
         self._usage = usage
         self._advisories = advisories
+        self._tracking = tracking
         self._forward = forward
         self._perform_for_asset = perform
         self._report = report
@@ -227,6 +231,7 @@ class MetaGroup(Component):
             book=self._book,
             host=self._host,
             forward=self._forward,
+            tracking=self._tracking,
             ask=partial(self._link.ask, self.actor_ref),
             later=self._call_later,
             clock=self._clock,

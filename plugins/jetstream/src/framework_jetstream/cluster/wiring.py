@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from framework.spec import Port, ServerContext
     from framework_jetstream.advisories import Advisories
+    from framework_jetstream.api.tracking import ApiTracking
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.engine.link import EngineLink
     from framework_jetstream.exchange import Exchange
@@ -111,6 +112,7 @@ def cluster_parts(
     advisories: Advisories,
     placement: PlacementPolicy | None,
     clock: Callable[[], int],
+    tracking: ApiTracking,
 ) -> ClusterParts:
     """Return what a server needs to share streams; nothing runs yet."""
     peer, start = peer_of(server.name), clock()
@@ -168,6 +170,7 @@ def cluster_parts(
             "advisories": advisories,
             "forward": lambda request: server.component(JETSTREAM).tell(request),
             "perform": lambda effect: server.component(JETSTREAM).tell(effect),
+            "tracking": tracking,
             "report": lambda what: server.log.warning("{detail}", detail=what),
             "clock": clock,
             "start": start,
