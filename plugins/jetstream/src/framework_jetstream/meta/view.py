@@ -97,6 +97,11 @@ def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
     )
 
 
+def _active(quiet_ns: int) -> int:
+    """Return since when a member was heard, as reports show it: 0 would say that it never was."""
+    return quiet_ns or _TICK_NS // 2
+
+
 class ClusterView:
     """The meta group, and who of its servers is there.
 
@@ -222,7 +227,7 @@ class ClusterView:
             it.peer: MemberStatus(
                 is_current=it.peer == state.leader,
                 is_online=self.is_online(it.peer),
-                active_ns=state.heard_ns if it.peer == state.leader else 0,
+                active_ns=_active(state.heard_ns) if it.peer == state.leader else 0,
             )
             for it in state.members
         }
@@ -232,7 +237,7 @@ class ClusterView:
             it.peer: MemberStatus(
                 is_current=it.match >= state.commit and self.is_online(it.peer),
                 is_online=self.is_online(it.peer),
-                active_ns=it.quiet_ns,
+                active_ns=_active(it.quiet_ns),
                 lag=max(0, state.last_index - it.match),
             )
             for it in state.members
