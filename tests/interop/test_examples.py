@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -221,6 +223,44 @@ def test_three_clusters_are_one(tmp_path, runs, tool):
     assert "hello from east" in tool.run(request[-1], *request[1:-2])
     listed = tool.run(listing[-1], *listing[1:-2], "3")
     assert all(f"{name}-1" in listed for name in ("east", "central", "west"))
+
+
+class Shop(Copies):
+    """The example of three servers that share streams, each with ports and a folder of its own."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        text = (EXAMPLES / name).read_text("utf-8").replace("http = 8222\n", "")
+        text = text.replace("/tmp/framework-shop", str(folder))
+        self.urls = {}
+        for server in ("one", "two", "three"):
+            port = free_port()
+            self.urls[server] = f"nats://127.0.0.1:{port}"
+            head = f"[clusters.shop.servers.{server}]\n"
+            text = text.replace(head, f"{head}port = {port}\ncluster.port = {free_port()}\n")
+        (folder / name).write_text(text)
+
+
+@pytest.mark.peer("nats")
+@pytest.mark.timeout(90)
+def test_three_servers_share_streams(tmp_path, runs, tool):
+    copies = Shop(tmp_path, "jetstream-cluster.toml")
+    run = run_topology(runs, copies, "jetstream-cluster.toml")
+    run.until("3/3 ready")
+    add, *others = [shlex.split(line) for line in copies.commands("jetstream-cluster.toml", "nats")]
+    while tool.attempt(copies.urls["two"], *add[1:])[0] != 0:
+        pass  # who founds the meta group is agreed on now
+    report = arranged([others.pop()])[0]
+    said = [tool.run(copies.urls["two"], *words[1:]) for words in others]
+    login = copies.urls["three"].replace("//", "//admin:secret@")
+
+    assert "Replicas: 3" in said[-1]
+    assert "Messages: 100" in said[-1]
+    assert "RAFT Meta Group" in tool.run(login, *report[1:-2])
+    os.kill(run.pid_of("one"), signal.SIGKILL)
+    while tool.attempt(copies.urls["three"], *others[0][1:])[0] != 0:
+        pass  # another server leads within a second
+    run.until("one ready ")
 
 
 class Supercluster(Copies):

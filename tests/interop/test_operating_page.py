@@ -74,7 +74,7 @@ PRINTED = {
     r"nats .* stream add ORDERS": r"Replicas: 3.*Cluster Group: S-R3F-\w{8}",
     r"nats .* stream info ORDERS": r"Name: C1.*Leader: n\d-c1.*Replica: n\d-c1, ",
     r"nats .* stream report": r"│ ORDERS .*n\d-c1\*",
-    r"nats .* consumer add ORDERS": r"Cluster Group: C-R3F-\w{8}",
+    r"nats .* consumer add ORDERS": r"Raft Group: C-R3F-\w{8}",
     r"nats .* consumer report ORDERS": r"│ NEW +│ Pull ",
     r"nats .* stream cluster step-down": r'New leader elected "n\d-c1"',
     r"nats .* consumer cluster step-down": r'New leader elected "n\d-c1"',

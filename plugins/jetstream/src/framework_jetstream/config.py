@@ -68,8 +68,8 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     """Of messages that stay in memory although segments have them."""
     storage_timeout_s: float = DEFAULT_STORAGE_TIMEOUT_S
     """That a storage kind may take for one segment."""
-    replication: bool = False
-    """Whether servers of a cluster share streams; experimental."""
+    replication: bool | None = None
+    """Whether servers of a cluster share streams; None: as `shares_streams` finds."""
     key: str = ""
     """What files are encrypted with; empty: they are not."""
     prev_key: str = ""
@@ -172,10 +172,24 @@ def _settle_all(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
         found: dict[str, bool] = {}
         block["feature_flags"] = found
         yield from _read_flags(flags, found)
+    if block and block["enabled"] and block["replication"] is not False:
+        yield from _check_names(values)
     if block and folder:
         if block["store_dir"]:
             yield "store_dir", "stands in the block `jetstream` too; remove one of them"
         block["store_dir"] = folder
+
+
+def _check_names(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield which names are missing by which servers of a cluster that share streams are known.
+
+    Source: nats-server `jetstream.go`, `validateJetStreamOptions`.
+    """
+    cluster = values.get("cluster") or {}
+    if cluster.get("routes") and not values["server_name"]:
+        yield "server_name", "jetstream cluster requires `server_name` to be set"
+    if cluster.get("routes") and not cluster["name"]:
+        yield "cluster.name", "jetstream cluster requires `cluster.name` to be set"
 
 
 def _read_flags(node: Node | None, found: dict[str, bool]) -> Iterator[tuple[str, str]]:
@@ -221,7 +235,7 @@ def _check_hint(hint: object) -> str | None:
 
 _SECOND_NS = 1_000_000_000
 _SYNC = ("sync_interval", "sync")
-_NO_REPLICAS = "it is of replicas, which are not there yet"
+_OWN_BOUNDS = "replicas and the meta group have bounds of their own"
 _BATCH = Option(
     name="batch", kind=Kind.BLOCK, reload=Reload.LIVE, help="Atomic and fast batches of messages",
     options=(
@@ -243,7 +257,7 @@ _LIMITS = Option(
                reload=Reload.LIVE,
                help="Messages of a consumer that wait for acknowledgement; 0: any number"),
         Option(name="max_ha_assets", kind=Kind.INT, default=0, minimum=0, reload=Reload.LIVE,
-               unit="streams and consumers", inert=_NO_REPLICAS,
+               unit="streams and consumers",
                help="Streams and consumers with replicas; 0: any number"),
         Option(name="max_request_batch", kind=Kind.INT, default=0, minimum=0, unit="messages",
                reload=Reload.LIVE, help="Messages of one request of a consumer; 0: any number"),
@@ -280,9 +294,9 @@ _OPTIONS = (
            minimum=0.1,
            help="How long a storage kind of a plugin may take for one segment, before its streams"
                 " are refused"),
-    Option(name="replication", kind=Kind.BOOL, default=False,
-           help="Experimental: whether servers of a cluster form a meta group and share streams;"
-                " all of them say so, or none"),
+    Option(name="replication", kind=Kind.BOOL, default=None,
+           help="Whether servers of a cluster form a meta group and share streams; if not set,"
+                " those do that have `routes`, no gateway, and a store that was not begun alone"),
     _LIMITS,
     Option(name="key", kind=Kind.STRING, default="", aliases=("ek", "encryption_key"), secret=True,
            help="What streams in files are encrypted with; `$NAME` takes it from the environment"),
@@ -293,12 +307,12 @@ _OPTIONS = (
            help="Of what is written: `chachapoly`, the default, or `aes`"),
     Option(name="tpm", kind=Kind.FREE, default=None, help="Not there yet: a TPM",
            refusal="a TPM is not there yet"),
-    Option(name="unique_tag", kind=Kind.STRING, default="", inert=_NO_REPLICAS,
+    Option(name="unique_tag", kind=Kind.STRING, default="",
            help="Beginning of tags that replicas of a stream must not share"),
     Option(name="extension_hint", kind=Kind.STRING, default="", check=_check_hint,
            help="Whether a server without domain and streams uses those of its hub: `will_extend`"),
     *(
-        Option(name=name, kind=kind, default=default, inert=_NO_REPLICAS, help=text)
+        Option(name=name, kind=kind, default=default, inert=_OWN_BOUNDS, help=text)
         for name, kind, default, text in (
             ("max_outstanding_catchup", Kind.SIZE, 0, "Bytes on their way to replicas"),
             ("meta_compact", Kind.INT, 0, "Entries of the meta log before it is compacted"),

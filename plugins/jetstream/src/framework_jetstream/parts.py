@@ -11,7 +11,7 @@ from framework.wire.event_ids import EventIds
 from framework_jetstream.advisories import Advisories
 from framework_jetstream.api.tracking import ApiTracking
 from framework_jetstream.api.usage import ApiUsage
-from framework_jetstream.cluster.wiring import cluster_parts, is_clustered
+from framework_jetstream.cluster.wiring import cluster_parts
 from framework_jetstream.engine.link import EngineLink
 from framework_jetstream.exchange import BYTES_MAX as EXCHANGE_BYTES
 from framework_jetstream.exchange import Exchange
@@ -23,6 +23,7 @@ from framework_jetstream.monitor import Monitor
 from framework_jetstream.placement.policy import placement_policy
 from framework_jetstream.resources import settled_config
 from framework_jetstream.rivals import Rivals
+from framework_jetstream.sharing import began_alone, is_clustered, shares_streams
 from framework_jetstream.storage.kinds import storage_kinds
 from framework_jetstream.storage.storage import Storage
 from framework_jetstream.stream.book import StreamBook
@@ -95,9 +96,15 @@ def _host(
 
 def _shares(server: ServerContext, config: JetStreamConfig) -> bool:
     """Return whether a server has streams together with others."""
-    if config.replication and not is_clustered(server):
+    shares = shares_streams(server, config)
+    if config.replication and not shares:
         server.log.warning("`replication: true` has no effect: the server is in no cluster")
-    return config.replication and is_clustered(server)
+    if config.replication is None and is_clustered(server) and began_alone(config):
+        server.log.info(
+            "Streams are this server's alone, as its store was begun; a server with an empty"
+            " `store_dir` and with `routes` shares them with its cluster"
+        )
+    return shares
 
 
 def _advisories(
@@ -137,6 +144,7 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         lambda: server.open_port(bytes_max=EXCHANGE_BYTES, said_bytes_max=EXCHANGE_BYTES)
     )
     advisories = _advisories(server, config, publish, clock)
+    tracking = ApiTracking(usage, advisories, host)
     cluster = None
     if shares:
         cluster = cluster_parts(
@@ -144,10 +152,10 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             host=host,
             link=link,
             exchange=exchange,
-    tracking = ApiTracking(usage, advisories, host)
             book=book,
             usage=usage,
             advisories=advisories,
+            tracking=tracking,
             placement=placement,
             clock=clock,
         )
@@ -155,7 +163,6 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         host.peer, host.moved = cluster.view.peer, cluster.moved
         host.assigned = cluster.view.assigned
     return Parts(
-            tracking=tracking,
         link=link,
         host=host,
         book=book,

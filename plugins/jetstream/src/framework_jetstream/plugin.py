@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 API: Final = "$JS.API."
 _IMPORTS: Final = ("framework_jetstream.parts", "framework_jetstream.recovery")
-_LOG_FOLDER: Final = "log"
 _SALT_BYTES: Final = 16
 _PORT_BYTES_MAX: Final = 64 * 1024 * 1024
 _parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
@@ -81,7 +80,7 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
             name="jetstream", factory=_component, supervision=Supervision(), imports=_IMPORTS
         )
     ]
-    if config.replication and _is_clustered(server):
+    if _shares_streams(server, config):
         specs.append(
             ComponentSpec(
                 name="jetstream_meta",
@@ -93,10 +92,10 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     return specs
 
 
-def _is_clustered(server: ServerContext) -> bool:
-    from framework_jetstream.cluster.wiring import is_clustered  # noqa: PLC0415 - who has streams
+def _shares_streams(server: ServerContext, config: JetStreamConfig) -> bool:
+    from framework_jetstream.sharing import shares_streams  # noqa: PLC0415 - who has some
 
-    return is_clustered(server)
+    return shares_streams(server, config)
 
 
 def _meta_group(server: ServerContext) -> tuple[type[Any], Mapping[str, Any]]:
@@ -125,6 +124,8 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - for who has streams
         from framework_jetstream.recovery import by_account, restore  # noqa: PLC0415 - the same
 
+        if parts.cluster is not None:
+            parts.cluster.begin_store()
         folder = _open_folder(server, parts)
         if parts.cluster is not None:
             parts.cluster.use_port(parts.link)
@@ -190,6 +191,7 @@ def _keys(server: ServerContext, config: JetStreamConfig) -> Keys | None:
 def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
     """Open the log of a server, and say how."""
     from framework_jetstream.log.folder import LogFolder  # noqa: PLC0415 - for who has streams
+    from framework_jetstream.resources import LOG_FOLDER  # noqa: PLC0415 - the same
     from framework_jetstream.store.encrypted import check_segments  # noqa: PLC0415 - the same
 
     config = parts.host.config
@@ -198,7 +200,7 @@ def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
             "Streams are synced every {seconds} s: a power cut may lose what was acknowledged",
             seconds=config.sync_interval_s,
         )
-    path, keys = Path(config.store_dir, _LOG_FOLDER), _keys(server, config)
+    path, keys = Path(config.store_dir, LOG_FOLDER), _keys(server, config)
     _, others = check_segments(path, keys)
     folder = LogFolder(path, config.sync_interval_s, keys)
     if others or folder.log.has_other_keys:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "jetstream"
 """Below the folder of the configuration."""
+LOG_FOLDER: Final = "log"
+"""Below that."""
+
+
+def store_folder(config: JetStreamConfig) -> Path:
+    """Return where a server keeps what it has in files."""
+    return Path(config.store_dir or str(Path(tempfile.gettempdir(), "nats")), FOLDER)
 
 
 def settled_config(config: JetStreamConfig) -> JetStreamConfig:
@@ -24,8 +31,7 @@ def settled_config(config: JetStreamConfig) -> JetStreamConfig:
 
     Three quarters of the memory of the machine, and of its disk.
     """
-    parent = config.store_dir or str(Path(tempfile.gettempdir(), "nats"))
-    folder = Path(parent, FOLDER)
+    folder = store_folder(config)
     memory, disk = config.max_memory, config.max_file
     return replace(
         config,

@@ -1,4 +1,4 @@
-"""Other servers with JetStream in the same domain: until streams have replicas there may be one.
+"""Other servers with JetStream in the same domain: where they don't share streams there may be one.
 
 Each server tells others of itself every few seconds. Of two servers of ours the one that started
 later yields; beside a nats-server ours does, since that one would wait for a group of its kind.
@@ -67,8 +67,8 @@ class Rivals:
             domain = f"domain {self._domain}" if self._domain else "domain without a name"
             return (
                 f"JetStream is off: server {rival.name}{where} has it in the same {domain} already;"
-                " until streams have replicas, one server of a cluster may have it, and all others"
-                " reach its streams; turn it off here, or give it a domain of its own"
+                " where servers do not share streams, one server of a cluster may have it, and all"
+                " others reach its streams; turn it off here, or give it a domain of its own"
             )
         return None
 

@@ -1,11 +1,11 @@
-"""Of several servers with JetStream in one cluster and domain, one has it."""
+"""Of servers with JetStream in one cluster and domain that don't share streams, one has it."""
 
 from __future__ import annotations
 
 import pytest
 
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
-CONFIG = 'jetstream {{ store_dir: "{}", domain: "{}" }}\nhttp: "127.0.0.1:-1"'
+CONFIG = 'jetstream {{ store_dir: "{}", domain: "{}"{} }}\nhttp: "127.0.0.1:-1"'
 REFUSED = "one server of a cluster may have it"
 
 
@@ -19,7 +19,9 @@ def join(fleet, tmp_path):
             *("-cluster", "nats://127.0.0.1:-1", "-cluster_name", "test", "-n", name),
             *(("-routes", routes) if seeds else ()),
             *(PLUGIN if kind == "ours" else ()),
-            config=CONFIG.format(tmp_path / name, domain),
+            config=CONFIG.format(
+                tmp_path / name, domain, ", replication: false" if kind == "ours" else ""
+            ),
             clustered=True,
             kind=kind,
         )

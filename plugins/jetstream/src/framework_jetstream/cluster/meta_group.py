@@ -77,6 +77,8 @@ GROUP_NAME: Final = "_meta_"
 _TICK_S: Final = 0.25
 _HELLO_TICKS: Final = 4
 """Between two greetings, once the group is founded."""
+_LONE_TICKS: Final = 40
+"""After which operators hear that the group is not founded yet: some ten seconds."""
 _DUTY_TICKS: Final = 2
 """Between two looks at what is to be done without being asked."""
 _SNAPSHOT_ENTRIES: Final = 512
@@ -396,6 +398,11 @@ class MetaGroup(Component):
         self._view.fleet.hear(self._view.peer, Sighting(heard_ns=now_ns))
         if self._view.is_founded:
             self._ask(Verb.GROUP_STATE, self._take_state, numbers=(GroupOf.CONTROL,))
+        elif self._ticks == _LONE_TICKS:
+            self._report(
+                f"JetStream waits for others of the {self._server_count} servers of this cluster: a"
+                " majority of them is needed; with `replication: false` it is this server's alone"
+            )
         self.tell_later(_TICK_S * self.rng.uniform(0.6, 1.4), MetaGroup._Tick())
 
     def _hello(self, group: str) -> Hello:

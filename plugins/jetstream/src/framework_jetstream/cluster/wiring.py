@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 _SERVERS_MIN: Final = 2
 """A cluster of fewer has no majority that survives anything."""
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104 - compared
 _NAME_CHARS: Final = 8
 _SETTINGS: Final = Settings(election_ticks=20, heartbeat_ticks=3, lease_ticks=15)
 """Ticks are of 25 ms: elections begin after half a second to one. A machine that is busy with other
@@ -64,6 +67,14 @@ class ClusterParts(Struct, kw_only=True):
     def component(self, _: ServerContext) -> tuple[type[MetaGroup], Mapping[str, Any]]:
         """Return the actor, and its arguments."""
         return MetaGroup, self.arguments
+
+    def begin_store(self) -> None:
+        """Let the store say that it belongs to a cluster; before anything else is in it.
+
+        Raises:
+            StoreError: It can't.
+        """
+        self.file.begin()
 
     def use_port(self, link: EngineLink) -> None:
         """Let the engine hear of other servers; before anything is restored."""
@@ -95,12 +106,6 @@ class ClusterParts(Struct, kw_only=True):
         group.tell(MetaGroup.Begin(self.file))
 
 
-def is_clustered(server: ServerContext) -> bool:
-    """Return whether a server is configured to have routes."""
-    section = server.config.section("cluster")
-    return section is not None and section.get("port") is not None
-
-
 def cluster_parts(
     server: ServerContext,
     *,
@@ -110,9 +115,9 @@ def cluster_parts(
     book: StreamBook,
     usage: ApiUsage,
     advisories: Advisories,
+    tracking: ApiTracking,
     placement: PlacementPolicy | None,
     clock: Callable[[], int],
-    tracking: ApiTracking,
 ) -> ClusterParts:
     """Return what a server needs to share streams; nothing runs yet."""
     peer, start = peer_of(server.name), clock()
@@ -130,7 +135,6 @@ def cluster_parts(
         tiers_of=host.limits,
         count=lambda reply: server.component(JETSTREAM).tell(JetStream.Describe(reply)),
     )
-    limits = host.config.limits
     tags: Any = server.config.values.get("server_tags") or ()
 
     def describe() -> ServerRecord:
@@ -160,7 +164,7 @@ def cluster_parts(
             "server_count": _server_count(server),
             "rules": Rules(
                 unique_tag=host.config.unique_tag,
-                ha_assets_max=limits.max_ha_assets,
+                ha_assets_max=host.config.limits.max_ha_assets,
                 policy=placement,
             ),
             "request_of": placement_request,
@@ -168,9 +172,9 @@ def cluster_parts(
             "book": book,
             "usage": service,
             "advisories": advisories,
+            "tracking": tracking,
             "forward": lambda request: server.component(JETSTREAM).tell(request),
             "perform": lambda effect: server.component(JETSTREAM).tell(effect),
-            "tracking": tracking,
             "report": lambda what: server.log.warning("{detail}", detail=what),
             "clock": clock,
             "start": start,
@@ -194,9 +198,15 @@ def placement_request(stream: StreamAssignment) -> PlacementRequest:
 
 
 def _server_count(server: ServerContext) -> int:
-    """Return how many servers the configuration says there are.
+    """Return how many servers the configuration says there are: those of routes, and this one.
 
-    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`.
+    One fewer than there are could let two halves found a group each.
+
+    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`, which counts routes alone.
     """
-    routes: Any = (server.config.section("cluster") or {}).get("routes") or ()
-    return max(_SERVERS_MIN, len(routes))
+    cluster: Any = server.config.section("cluster") or {}
+    routes = [urlsplit(it) for it in cluster.get("routes") or ()]
+    names = {*_LOOPBACK, cluster.get("host"), socket.gethostname()}
+    names.add(str(cluster.get("advertise") or "").rpartition(":")[0])
+    others = [it for it in routes if it.port != cluster.get("port") or it.hostname not in names]
+    return max(_SERVERS_MIN, len(others) + 1)

@@ -28,17 +28,35 @@ class _Kept(Struct, frozen=True):
     memory: Memory
 
 
+def is_founding_kept(folder: Path) -> bool:
+    """Return whether a server that shares streams has begun the store in a folder."""
+    return (folder / _NAME).exists()
+
+
 class MemoryFile:
     """The file of one server.
 
     Args:
-        folder: Of the store; it is there.
+        folder: Of the store; it is there, or will be made by `begin`.
         peer: Of the server: a store of another one is refused.
     """
 
     def __init__(self, folder: Path, peer: str) -> None:
         self._folder = folder
         self._peer = peer
+
+    def begin(self) -> None:
+        """Make the file, if there is none: before the store has anything else.
+
+        Raises:
+            StoreError: It can't be written.
+        """
+        if not is_founding_kept(self._folder):
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{self._folder} can't be made: {error}") from error
+            self.write(Memory())
 
     def read(self) -> Memory:
         """Return what was written last; nothing, if nothing was.
