@@ -94,6 +94,7 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
                     next_segment,
                     segments.read,
                     known.replicas,
+                    known.config.storage == "file",
                 )
             except (StorageProblemError, LockedFileError) as problem:
                 engine.abandon_stream(group)

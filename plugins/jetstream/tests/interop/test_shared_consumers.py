@@ -231,6 +231,22 @@ def test_consumers_of_one_server_go_on_when_another_one_leads_their_stream(ours,
     assert api("STREAM.DELETE.R1L")["success"]
 
 
+def test_streams_in_memory_have_replicas(cluster, apis):
+    found = apis(cluster)
+    made = stream(found["n1"], "MR", storage="memory")
+    publish(found["n2"], "MR", 4)
+    consumer(found["n3"], "MR", "C")
+    info = found["n3"]("STREAM.INFO.MR")
+    a_message = len("MR.0") + len(b"NATS/1.0\r\nNats-Msg-Id: 0\r\n\r\n") + len(b"0") + 16
+
+    assert len(made["cluster"]["replicas"]) == 2
+    assert made["cluster"]["raft_group"].startswith("S-R3M-")
+    assert (info["state"]["messages"], info["state"]["bytes"]) == (4, 4 * a_message)
+    assert fetch(found["n1"], "MR", "C", 4) == [b"0", b"1", b"2", b"3"]
+    shared.until(lambda: found["n2"]("INFO")["memory"] == 3 * 4 * a_message)
+    assert found["n1"]("STREAM.DELETE.MR")["success"]
+
+
 def test_a_consumer_that_nobody_uses_is_gone_everywhere(cluster, apis):
     found = apis(cluster)
     stream(found["n1"], "GONE")

@@ -198,7 +198,6 @@ def test_each_request_has_one_answer_wherever_it_is_asked(cluster, connect):
     assert create(second, 3, "S")["did_create"]
     assert create(third, 3, "S")["did_create"]
     assert create(first, 3, "S", max_msgs=5)["error"]["err_code"] == 10058
-    assert create(first, 3, "M", storage="memory")["error"]["err_code"] == REFUSED
     assert create(first, 3, "W", retention="workqueue")["error"]["err_code"] == REFUSED
     assert create(first, 4, "F")["error"]["err_code"] == 10005
     for client in clients:

@@ -18,7 +18,7 @@ from framework_jetstream.consumer.rules import (
     settle_ending,
     settle_metadata,
 )
-from framework_jetstream.sourcing.served import follow_known
+from framework_jetstream.sourcing.served import follow_known, settle_sourcing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,6 +76,7 @@ class ConsumerChanges:
             is_strict=self._is_strict,
             is_clustered=True,
             bounds=self._bounds,
+            settle=settle_sourcing,
         )
         before = known.get(config.name)
         others = [it for name, it in known.items() if name != config.name]

@@ -34,7 +34,6 @@ from framework_jetstream.cluster.changes import ConsumerChanges
 from framework_jetstream.cluster.leader_watch import LeaderWatch, Seen
 from framework_jetstream.cluster.limits import (
     check_can_be_shared,
-    check_consumer_shared,
     check_stream_shared,
 )
 from framework_jetstream.cluster.usage import account_stats, usage_subject
@@ -53,6 +52,8 @@ from framework_jetstream.meta.effects import Outcome
 from framework_jetstream.meta.peers import number_of, peer_of
 from framework_jetstream.meta.requests import next_leader, remove_peer, remove_server
 from framework_jetstream.meta.view import group_state
+from framework_jetstream.sourcing.rules import check_origins
+from framework_jetstream.sourcing.served import check_identity
 from framework_jetstream.stream.account_limits import check_stream, fill_in_window
 from framework_jetstream.stream.book import StreamEntry
 from framework_jetstream.stream.rules import check_create, find_overlap, holds, settled, updated
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from framework_jetstream.jet_stream import JetStream
     from framework_jetstream.meta.assignments import ServerRecord
     from framework_jetstream.meta.leader import Existing, MetaLeader
+    from framework_jetstream.meta.state import MetaState
     from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.stream.book import StreamBook
 
@@ -297,8 +299,8 @@ class ClusterApi:
         elif kind == "consumer_leader_stepdown":
             self._step_down(request, GroupOf.CONSUMER, asset)
         elif part_of(kind) is not Part.META:
-            known = self._view.machine.state.find(asset.of_stream)
-            if kind == "stream_snapshot" and known is not None and len(known.group.peers) > 1:
+            consumers = self._view.machine.state.consumers(asset).values()
+            if kind == "stream_snapshot" and not all(map(self._can_archive, consumers)):
                 raise _unsupported()
             self._forward(request)
         else:
@@ -309,6 +311,10 @@ class ClusterApi:
             if kind not in self._handlers:
                 raise _unsupported()
             self._handlers[kind](request, found)
+
+    def _can_archive(self, consumer: ConsumerAssignment) -> bool:
+        """Return whether an archive of this server has all of a consumer; those in memory go."""
+        return self._view.peer in consumer.group.hosts or consumer.group.storage == "memory"
 
     def _repeats(self, request: JetStream.ApiRequest, found: ApiSubject) -> bool:
         """Answer a request for what there is and is led here; False: it is another one."""
@@ -327,7 +333,10 @@ class ClusterApi:
                 known = entry.consumers.get(config.name)
                 if known is not None and known.is_leader and known.config == config:
                     assert known.consumer is not None
-                    known.consumer.tell(Consumer.Request("consumer_create", b"", request.reply))
+                    is_taken_up = config.sourcing  # begins again behind what is acknowledged
+                    repeat = Consumer.Request("consumer_create", b"", request.reply)
+                    update = Consumer.Update(config, request.reply)
+                    known.consumer.tell(update if is_taken_up else repeat)
                     return True
         except ApiFailure:
             pass  # the meta leader refuses it
@@ -342,6 +351,7 @@ class ClusterApi:
         fill_in_window(self._host.config, wanted)
         config = settled(wanted)
         check_create(config, is_clustered=True)
+        check_origins(config, partial(_config_of, self._view.machine.state, request.account))
         return config
 
     def _create_stream(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
@@ -406,6 +416,7 @@ class ClusterApi:
             raise failure(ErrCode.STREAM_NOT_FOUND)
         before = msgspec.json.decode(known.config, type=StreamConfig)
         config = updated(before, wanted, is_clustered=True)
+        check_origins(config, partial(_config_of, self._leader.state, asset.account))
         check_stream_shared(config)
         return before, config
 
@@ -548,7 +559,8 @@ class ClusterApi:
                 for name, it in self._leader.state.consumers(asset).items()
             }
             wanted = self._changes(config).wanted(request.payload, found, known)
-            check_consumer_shared(wanted)
+            if wanted.direct or wanted.sourcing:
+                check_identity(request.headers, stream.created_ns)
             target = asset._replace(consumer=wanted.name)
             if wanted.name in known and wanted != known[wanted.name]:
                 text = msgspec.json.encode(wanted)
@@ -734,6 +746,12 @@ class _NotMineError(Exception):
 
 def _unsupported() -> ApiFailure:
     return failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
+
+
+def _config_of(state: MetaState, account: str, name: str) -> StreamConfig | None:
+    """Return the configuration of a stream of an account; None: there is none."""
+    known = state.stream(Asset(account, name))
+    return msgspec.json.decode(known.config, type=StreamConfig) if known is not None else None
 
 
 def _consumer_of(found: ApiSubject) -> str:

@@ -29,11 +29,8 @@ def check_stream_shared(config: StreamConfig) -> None:
     Args:
         config: Makes sense by itself.
     """
-    has_origin = config.mirror is not None or bool(config.sources)
-    if has_origin:
-        raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
-    is_plain = config.storage == "file" and config.retention == "limits"
-    if kind_of(config.metadata) or (config.num_replicas > 1 and not is_plain):
+    has_replicas = config.num_replicas > 1
+    if kind_of(config.metadata) or (has_replicas and config.retention != "limits"):
         raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
 
 
@@ -44,7 +41,10 @@ def check_can_be_shared(info: Mapping[str, Any], consumers: Iterable[ConsumerAss
         info: As its leader says how it is.
         consumers: Of the stream.
     """
-    replicas = (info.get("config") or {}).get("num_replicas", 1)
+    config = info.get("config") or {}
+    replicas = config.get("num_replicas", 1)
+    if replicas == 1 and config.get("storage") == "memory":
+        raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
     stored = (info.get("state") or {}).get("bytes", 0)
     if replicas == 1 and stored > SHARED_BYTES_MAX:
         raise failure(
@@ -55,13 +55,3 @@ def check_can_be_shared(info: Mapping[str, Any], consumers: Iterable[ConsumerAss
     for it in consumers:
         if msgspec.json.decode(it.config, type=ConsumerConfig).mem_storage:
             raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
-
-
-def check_consumer_shared(config: ConsumerConfig) -> None:
-    """Raise ApiFailure where a consumer can't be had in a cluster.
-
-    Args:
-        config: Makes sense by itself.
-    """
-    if config.direct or config.sourcing:
-        raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)

@@ -380,7 +380,7 @@ class Consumer(Component):
                 return
             if self._paused_until_ns() != before_ns:
                 self._tell_pause()
-            self._say("consumer_create", reply, told)
+            self._say_updated(reply, told)
 
         self._change(config, "consumer_create", reply, changed)
 

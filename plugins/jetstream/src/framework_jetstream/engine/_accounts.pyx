@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_made
-from framework_jetstream.engine._state cimport ACCOUNT_HASH, LIMIT_SERVER, BatchTerms, command_text
+from framework_jetstream.engine._state cimport ACCOUNT_HASH, KEPT_IN_FILES, LIMIT_SERVER, BatchTerms, command_text
 from framework_jetstream.stream._fast_batches cimport FAST_GOOD, FastPlace, fast_read
 from framework_jetstream.stream._headers cimport PublishHeaders, Text, header_value, headers_read, seq_of_text, text_is
 from framework_jetstream.stream._machine cimport MARK_ACCOUNT_FULL, MARK_BATCH_LARGE, MARK_BATCHES_FULL, MARK_SERVER_FULL, MARK_ZONE_UNKNOWN
@@ -72,7 +72,7 @@ cdef void slot_count_in(Engine* engine, Slot* slot) noexcept nogil:
     cdef Account* account = _account(engine, slot.account)
     if account == NULL or slot.stream.messages.usage != NULL:
         return
-    slot.stream.messages.usage = &account.usage[slot.group != NULL]
+    slot.stream.messages.usage = &account.usage[slot.kept == KEPT_IN_FILES]
     usage_add(slot.stream.messages.usage, <int64_t> slot.stream.messages.bytes)
 
 

@@ -24,9 +24,9 @@ from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_stre
 from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_ABANDONED, CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER,
-    OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE, RESTORE_CONSUMER,
-    UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by, slot_of,
+    CLOSE_ABANDONED, CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, KEPT_NOWHERE, LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER,
+    OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE,
+    RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, stream_command, waiting_tell
 from framework_jetstream.engine._waiting cimport requests_leave
@@ -58,20 +58,20 @@ cdef int _open_logged(Engine* engine, Slot* slot, Command* command) noexcept nog
 
 
 cdef int _open(Engine* engine, Command* command) noexcept nogil:
-    """Open a stream: texts are name, subjects, and what the log is to know; numbers are account, whether it is a file's, first sequence."""
+    """Open a stream: texts are name, subjects, and what the log is to know; numbers are account, `Kept`, first sequence."""
     cdef Slot* slot = slot_of(engine, command.number)
-    cdef bint is_file = command.numbers[1] != 0
+    cdef bint is_logged = command.numbers[1] != KEPT_NOWHERE
     if slot == NULL:
         slot = slot_made(
-            engine, command.number, command_text(command, 0), command.lengths[0], &command.limits, is_file,
-            <uint64_t> command.numbers[2],
+            engine, command.number, command_text(command, 0), command.lengths[0], &command.limits,
+            <int> command.numbers[1], <uint64_t> command.numbers[2],
         )
     if slot == NULL:
         answer_made(engine, command.id, STATUS_NO_ROOM, 0)
         return CARRIED_OUT
-    if is_file and command.numbers[REPLICAS_AT]:
+    if is_logged and command.numbers[REPLICAS_AT]:
         return replicated_stream_open(engine, slot, command)
-    if is_file and not slot.is_restored:
+    if is_logged and not slot.is_restored:
         return _open_logged(engine, slot, command)
     slot_serve(engine, slot, command)
     answer_made(engine, command.id, 0, 0)

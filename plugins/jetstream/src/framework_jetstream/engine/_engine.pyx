@@ -46,8 +46,9 @@ from framework_jetstream.engine._segment_jobs cimport SegmentJobs
 from framework_jetstream.engine._segments cimport segments_free, segments_restore
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
-    BATCHES_MAX, REKEYING_DUE, REKEYING_OVER, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT,
-    TAG_PUBLISH, TAG_SOURCE, Command, ConsumerSlot, Engine as State, Group, Slot, command_free, consumer_of, input_of, ready_add, slot_of,
+    BATCHES_MAX, KEPT_BY_ENTRIES, KEPT_IN_FILES, REKEYING_DUE, REKEYING_OVER, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT,
+    TAG_NUMBER_SHIFT, TAG_PUBLISH, TAG_SOURCE, Command, ConsumerSlot, Engine as State, Group, Slot, command_free, consumer_of, input_of,
+    ready_add, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._trimming cimport trim_turn
@@ -618,7 +619,7 @@ cdef class Engine:
 
     def restore_stream(
         self, number: int, group: int, name: bytes, description: bytes, limits: dict[str, int], first_seq: int, next_segment: int,
-        read: object, replicas: tuple[int, ...] = (),
+        read: object, replicas: tuple[int, ...] = (), is_file: bool = True,
     ) -> list[tuple[int, int, SegmentDamage]]:
         """Make a stream whose entries are going to be read; it is reached when it is opened.
 
@@ -628,12 +629,14 @@ cdef class Engine:
             next_segment: Above the number of each segment that there is of it.
             read: Returns the bytes of a segment by group and file; none where there is no such file.
             replicas: The number of its group at all servers, and theirs; none: it is this one's alone.
+            is_file: Its storage is `file`.
 
         Returns:
             (group, file, damage) of what is damaged in segments.
         """
         cdef Limits wanted = limits_made(limits)
-        cdef Slot* slot = slot_made(&self.state, number, name, len(name), &wanted, True, first_seq)
+        cdef int kept = KEPT_IN_FILES if is_file else KEPT_BY_ENTRIES
+        cdef Slot* slot = slot_made(&self.state, number, name, len(name), &wanted, kept, first_seq)
         cdef LogGroup* it
         terms_drop(wanted.subject_terms)
         if slot == NULL:

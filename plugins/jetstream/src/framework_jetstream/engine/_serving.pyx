@@ -8,6 +8,7 @@ from framework_jetstream.engine._accounts cimport slot_count_in, slot_count_out
 from framework_jetstream.engine._direct cimport direct_end, direct_serve
 from framework_jetstream.engine._state cimport TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, StreamSubject, command_text, made_free
 from framework_jetstream.engine._stream_commands cimport slot_expire
+from framework_jetstream.sourcing._inputs cimport inputs_leave
 
 
 cdef Text text_copied(const char* chars, size_t length) noexcept nogil:
@@ -107,6 +108,7 @@ cdef void slot_lead(Engine* engine, Slot* slot) noexcept nogil:
 cdef void slot_follow(Engine* engine, Slot* slot) noexcept nogil:
     """Let clients reach a stream of several servers here no more, and forget what was not proposed."""
     follow_subjects(engine, slot, NULL, 0)
+    inputs_leave(engine, slot)
     slot_count_out(slot)
     slot.staging.piece_count = 0
     slot.staging.bytes = 0

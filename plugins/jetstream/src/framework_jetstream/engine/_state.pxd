@@ -569,12 +569,22 @@ cdef struct Slot:
     # Who keeps its segments fails: it takes nothing, and what is not here can't be read.
     uint8_t is_direct
     # Direct gets are answered here.
+    uint8_t kept
+    # One of `Kept`.
     uint8_t remote_saves
     # That failed one after the other since what was to be written again was not here.
     uint64_t behind
     # The last entry that a request waits for.
     uint64_t published[LINK_PLACES]
     # The last entry that has a message of a connection, by a part of its number.
+
+
+cdef enum Kept:
+    # What a stream has when all its servers have stopped; 1 is what its storage says where that is `file`.
+    KEPT_NOWHERE = 0
+    KEPT_IN_FILES = 1
+    KEPT_BY_ENTRIES = 2
+    # It is in memory, and several servers have it: what is committed is in the log as of any other.
 
 
 cdef struct Leaving:

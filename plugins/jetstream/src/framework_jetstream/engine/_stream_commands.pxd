@@ -7,7 +7,7 @@ from framework_jetstream.stream._machine cimport Limits
 
 
 cdef Slot* slot_made(
-    Engine* engine, uint32_t number, const char* name, size_t length, const Limits* limits, bint is_file, uint64_t first_seq
+    Engine* engine, uint32_t number, const char* name, size_t length, const Limits* limits, int kept, uint64_t first_seq
 ) noexcept nogil
 cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil
 cdef void slot_end_old(Engine* engine, Slot* slot, int64_t now_ns, int64_t batch_timeout_ns) noexcept nogil

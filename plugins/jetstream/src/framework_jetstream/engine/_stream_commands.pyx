@@ -18,8 +18,8 @@ from framework_jetstream.engine._retention cimport removals_forget, retention_re
 from framework_jetstream.engine._segments cimport segments_leave
 from framework_jetstream.engine._serving cimport follow_direct, follow_subjects, text_copied
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, UPDATE_STREAM, Answer, Waiting, command_free,
-    command_text, slot_of, staging_free,
+    CLOSE_STREAM, DELETE_MESSAGE, KEPT_IN_FILES, KEPT_NOWHERE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, UPDATE_STREAM, Answer,
+    Waiting, command_free, command_text, slot_of, staging_free,
 )
 from framework_jetstream.engine._wakes cimport wake_at_unix
 from framework_jetstream.sourcing._inputs cimport inputs_close, inputs_size, inputs_write
@@ -66,9 +66,9 @@ cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
 
 
 cdef Slot* slot_made(
-    Engine* engine, uint32_t number, const char* name, size_t length, const Limits* limits, bint is_file, uint64_t first_seq
+    Engine* engine, uint32_t number, const char* name, size_t length, const Limits* limits, int kept, uint64_t first_seq
 ) noexcept nogil:
-    """Make a stream that nobody can reach yet; NULL: no memory."""
+    """Make a stream that nobody can reach yet, `kept` as `Kept` says; NULL: no memory."""
     cdef Slot* slot = <Slot*> calloc(1, sizeof(Slot)) if _make_room(engine, number) else NULL
     if slot == NULL or not alarm_join(&engine.expiries, &slot.expiry, slot):
         free(slot)
@@ -76,11 +76,12 @@ cdef Slot* slot_made(
     slot.number = number
     slot.engine = engine
     slot.name = text_copied(name, length)
-    stream_begin(&slot.stream, limits, slot.name.chars, slot.name.length, engine.seed, is_file, first_seq)
+    stream_begin(&slot.stream, limits, slot.name.chars, slot.name.length, engine.seed, kept == KEPT_IN_FILES, first_seq)
     slot.stream.owner = slot
     slot.stream.stored = message_stored
-    slot.stream.stores_all = is_file
-    if is_file:
+    slot.kept = kept
+    slot.stream.stores_all = kept != KEPT_NOWHERE
+    if kept != KEPT_NOWHERE:
         reading_begin(engine, slot)
     slot.expires_ns = NEVER
     _write_ack_parts(engine, slot)

@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._direct cimport direct_end
-from framework_jetstream.engine._groups cimport CARRIED_OUT, STATUS_NO_ROOM, STATUS_NOT_THERE
+from framework_jetstream.engine._groups cimport CARRIED_OUT, STATUS_NO_ROOM, STATUS_NOT_LEADER, STATUS_NOT_THERE, group_leads
 from framework_jetstream.engine._operations cimport OP_SKIP, operation_propose
 from framework_jetstream.engine._state cimport (
     CLOSE_SOURCE, FOLLOW_SOURCE, OPEN_SOURCE, SOURCE_STATE, Answer, Input, command_text, input_of, slot_of,
@@ -180,6 +180,8 @@ cdef int _carry_out(Engine* engine, Slot* slot, Command* command) noexcept nogil
         _open(engine, slot, command)
     elif command.verb == SOURCE_STATE:
         _say_state(engine, input, command)
+    elif command.verb == FOLLOW_SOURCE and not group_leads(slot.group):
+        answer_made(engine, command.id, STATUS_NOT_LEADER, 0)
     elif command.verb == FOLLOW_SOURCE:
         return _follow_behind(engine, slot, input, command)
     else:

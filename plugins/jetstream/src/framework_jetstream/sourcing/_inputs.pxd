@@ -20,6 +20,7 @@ cdef void input_refused(Engine* engine, Slot* slot, uint32_t number) noexcept no
 cdef void input_owe(Engine* engine, Input* input, Text reply) noexcept nogil
 cdef void input_close(Engine* engine, Input* input) noexcept nogil
 cdef void inputs_applied(Engine* engine, Slot* slot) noexcept nogil
+cdef void inputs_leave(Engine* engine, Slot* slot) noexcept nogil
 cdef void inputs_close(Engine* engine, Slot* slot) noexcept nogil
 cdef void inputs_expire(Engine* engine) noexcept nogil
 cdef size_t inputs_size(Slot* slot) noexcept nogil

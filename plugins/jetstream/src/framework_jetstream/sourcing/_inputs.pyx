@@ -146,6 +146,14 @@ cdef void input_close(Engine* engine, Input* input) noexcept nogil:
     free(input)
 
 
+cdef void inputs_leave(Engine* engine, Slot* slot) noexcept nogil:
+    """Take nothing more for a stream that another server leads."""
+    cdef Input* input = slot.inputs
+    while input != NULL:
+        input_leave(engine, input)
+        input = input.next
+
+
 cdef void inputs_close(Engine* engine, Slot* slot) noexcept nogil:
     while slot.inputs != NULL:
         input_close(engine, slot.inputs)

@@ -72,6 +72,13 @@ class Sourcing:
         self._is_mirror, self._is_direct = is_mirror, config.mirror_direct
         self._entries[:] = kept
 
+    def end(self) -> None:
+        """Have no sources any more: another server has them."""
+        for entry in self._entries:
+            assert entry.source is not None
+            entry.source.tell(Source.End())
+        self._entries.clear()
+
     def _begin(self, source: StreamSource, config: StreamConfig) -> SourceEntry:
         is_mirror = config.mirror is not None
         domain = self._host.config.domain

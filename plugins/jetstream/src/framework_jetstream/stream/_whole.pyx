@@ -96,6 +96,8 @@ cdef void _begin_again(Stream* stream) noexcept nogil:
     fresh.stored = stream.stored
     fresh.wanted = stream.wanted
     fresh.stores_all = stream.stores_all
+    fresh.messages.overhead = stream.messages.overhead
+    fresh.messages.header_overhead = stream.messages.header_overhead
     fresh.messages.resident = stream.messages.resident
     fresh.messages.fetch = stream.messages.fetch
     fresh.messages.owner = stream.messages.owner

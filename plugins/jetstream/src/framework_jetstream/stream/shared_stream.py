@@ -49,6 +49,9 @@ class Owner(Protocol):
     def changed(self, reply: Reply[bytes | None]) -> None:
         """Say that it is as configured."""
 
+    def configured(self) -> None:
+        """Do what else its configuration says."""
+
     def call_later(self, delay_s: float, then: Callable[[], object]) -> None:
         """Call something in a turn of the actor."""
 
@@ -139,6 +142,7 @@ class SharedStream:
                     entry.config, entry.revision = before
                 self._owner.call_later(LATER_S, self.look)
             else:
+                self._owner.configured()
                 self.look()
 
         self._owner.describe(Verb.UPDATE_STREAM, changed)

@@ -320,6 +320,7 @@ class Stream(Component):
         """Answer for it from now on; who has asked for it is answered when it is first led."""
         self._entry.is_leader = True
         self._shared.look()
+        self._sourcing.follow(self._entry.config)
         self._entry.leads_since_ns = self._clock()
         self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.STREAM,))
         reply, self._asked = self._asked, None
@@ -340,6 +341,7 @@ class Stream(Component):
         self._entry.is_leader = False
         self._entry.leads_since_ns = 0
         self._asked = None
+        self._sourcing.end()
 
     def ask_open(self, account_number: int, then: Callable[[EngineAnswer], object]) -> None:
         """Let the engine have it, or let other servers be added to it, as its entry says."""
@@ -349,7 +351,7 @@ class Stream(Component):
             then,
             numbers=(
                 account_number,
-                config.storage == "file",
+                1 if config.storage == "file" else 2 * bool(self._entry.replicas),
                 config.first_seq,
                 0,
                 *replica_numbers(self._entry.replicas),
@@ -383,9 +385,9 @@ class Stream(Component):
 
     def _saved(self, config: StreamConfig) -> bytes:
         """Return what the log is to know of the stream; empty: it has none."""
-        if config.storage != "file":
-            return b""
         entry = self._entry
+        if config.storage != "file" and not entry.replicas:
+            return b""
         return text_of(
             SavedStream(
                 entry.account,
@@ -448,6 +450,11 @@ class Stream(Component):
         self._tell("modify")
         self._sourcing.follow(self._entry.config)
         self._answer_info("stream_update", reply)
+
+    def configured(self) -> None:
+        """Have the sources that its configuration says now, as who leads it."""
+        if self._entry.is_leader:
+            self._sourcing.follow(self._entry.config)
 
     def describe(
         self, verb: Verb, then: Callable[[EngineAnswer], object], numbers: tuple[int, ...] = ()
