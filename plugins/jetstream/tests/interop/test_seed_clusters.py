@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -104,6 +105,38 @@ def test_the_documents_commands_do_what_they_say(cluster, tmp_path):
     assert after[1] != before
     raft = cli.run(f"nats://admin:s3cr3t@127.0.0.1:{cluster[1].port}", "server", "request", "raft")
     assert raft.count('"_meta_"') == 3
+
+
+@pytest.mark.parametrize(
+    "kind", ["ours", pytest.param(shared.REAL, marks=pytest.mark.peer(shared.REAL))]
+)
+@pytest.mark.parametrize("missing", ["server_name", "cluster.name"])
+def test_who_shares_streams_has_names(fleet, tmp_path, kind, missing):
+    line = {"server_name": "server_name={name}\n", "cluster.name": "name: C1\n"}[missing]
+    ports = {it: free_port() for it in ("client", "cluster", "other", "another")}
+    file = tmp_path / "s.conf"
+    file.write_text(CONF.replace(line, "").format(name="n1", folder=tmp_path / kind, **ports))
+    words = [*fleet.program(kind), "-c", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
+
+    assert done.returncode == 1
+    assert f"jetstream cluster requires `{missing}` to be set" in done.stderr
+
+
+def test_an_archive_of_a_stream_with_replicas_is_whole(fleet, tmp_path):
+    servers = started(fleet, tmp_path, "ours")
+    cli, url = NatsCli(tmp_path), servers[1].url
+    shared.until(lambda: cli.attempt(url, *STREAM_ADD)[0] == 0)
+    cli.run(url, "consumer", "add", "ORDERS", "NEW", "--pull", "--defaults")
+    cli.run(url, "pub", "ORDERS.x", "{{Count}}", "--count=20", "--jetstream")
+    archive = str(tmp_path / "archive")
+    cli.run(url, "stream", "backup", "ORDERS", archive, "--no-progress")
+    alone = fleet.start("-js", "-sd", str(tmp_path / "alone"))
+    cli.run(alone.url, "stream", "restore", archive, "--replicas=1", "--no-progress")
+    info = json.loads(cli.run(alone.url, "stream", "info", "ORDERS", "--json"))
+
+    assert (info["state"]["messages"], info["state"]["consumer_count"]) == (20, 1)
+    assert "20" in cli.run(alone.url, "stream", "get", "ORDERS", "20")
 
 
 @pytest.mark.peer(shared.REAL)

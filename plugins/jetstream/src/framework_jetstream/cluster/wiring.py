@@ -161,7 +161,7 @@ def cluster_parts(
             "exchange": exchange,
             "host": host,
             "describe": describe,
-            "server_count": _server_count(server),
+            "server_count": server_count(server),
             "rules": Rules(
                 unique_tag=host.config.unique_tag,
                 ha_assets_max=host.config.limits.max_ha_assets,
@@ -197,7 +197,7 @@ def placement_request(stream: StreamAssignment) -> PlacementRequest:
     )
 
 
-def _server_count(server: ServerContext) -> int:
+def server_count(server: ServerContext) -> int:
     """Return how many servers the configuration says there are: those of routes, and this one.
 
     One fewer than there are could let two halves found a group each.

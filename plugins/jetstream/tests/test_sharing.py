@@ -1,0 +1,81 @@
+"""Which servers share streams, by what they are configured to be and by what their stores have."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from framework_jetstream.cluster.wiring import server_count
+from framework_jetstream.config import JetStreamConfig
+from framework_jetstream.meta.memory_file import MemoryFile
+from framework_jetstream.resources import LOG_FOLDER, store_folder
+from framework_jetstream.sharing import shares_streams
+
+ROUTES = ["nats://b:6222", "nats://c:6222"]
+
+
+def server(routes=(), gateway="", **cluster):
+    sections = {
+        "cluster": {"port": 6222, "host": "a", "advertise": "", "routes": routes, **cluster},
+        "gateway": {"name": gateway} if gateway else None,
+    }
+    return SimpleNamespace(config=SimpleNamespace(section=sections.get))
+
+
+@pytest.fixture
+def config(tmp_path):
+    return lambda replication=None: JetStreamConfig(
+        store_dir=str(tmp_path), replication=replication
+    )
+
+
+@pytest.mark.parametrize(
+    ("replication", "of", "shares"),
+    [
+        (None, server(ROUTES), True),
+        (None, server(), False),
+        (None, server(ROUTES, gateway="east"), False),
+        (None, server(ROUTES, port=None), False),
+        (True, server(), True),
+        (True, server(ROUTES, gateway="east"), True),
+        (True, server(port=None), False),
+        (False, server(ROUTES), False),
+    ],
+)
+def test_servers_with_routes_share_streams_unless_told_otherwise(config, replication, of, shares):
+    assert shares_streams(of, config(replication)) is shares
+
+
+def test_a_store_stays_what_it_was_begun_as(config):
+    folder = store_folder(config())
+    (folder / LOG_FOLDER).mkdir(parents=True)
+    assert not shares_streams(server(ROUTES), config())
+
+    MemoryFile(folder, "n1").begin()
+    assert shares_streams(server(ROUTES), config())
+
+
+def test_what_a_store_remembers_is_not_begun_again(tmp_path):
+    file = MemoryFile(tmp_path / "new", "n1")
+    file.begin()
+    written = file.read()
+    path = next((tmp_path / "new").iterdir())
+    before = path.stat().st_ino
+    file.begin()
+
+    assert (file.read(), path.stat().st_ino) == (written, before)
+
+
+@pytest.mark.parametrize(
+    ("routes", "count"),
+    [
+        ([], 2),
+        (["nats://b:6222"], 2),
+        (ROUTES, 3),
+        (["nats://a:6222", *ROUTES], 3),
+        (["nats-route://0.0.0.0:6222", *ROUTES], 3),
+        (["nats://localhost:6223", "nats://localhost:6224"], 3),
+    ],
+)
+def test_a_server_counts_itself_among_those_of_its_routes(routes, count):
+    assert server_count(server(routes)) == count
