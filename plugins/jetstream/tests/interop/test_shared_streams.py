@@ -162,7 +162,10 @@ def test_all_is_there_after_all_were_killed(cluster, fleet, connect):
     client = connect(cluster["n2"])
     create(client)
     create(client, 1, "ONE")
+    create(client, 3, "MEMORY", storage="memory")
     assert client.api("CONSUMER.CREATE.S.C", consumer("S", "C"))["name"] == "C"
+    until(lambda: client.ask("memory.x", b"kept"))
+    before = client.api("STREAM.INFO.MEMORY")["state"]
     acked = [client.publish(number) for number in range(10)]
     assert client.requests.fetch("S", "C", 3)[2][2].endswith(b"m2")
     for server in cluster.values():
@@ -170,8 +173,9 @@ def test_all_is_there_after_all_were_killed(cluster, fleet, connect):
     again = {name: fleet.restart(server) for name, server in cluster.items()}
     client = connect(again["n3"])
 
-    assert client.api("STREAM.NAMES")["streams"] == ["ONE", "S"]
+    assert client.api("STREAM.NAMES")["streams"] == ["MEMORY", "ONE", "S"]
     assert client.api("STREAM.INFO.S")["state"]["messages"] == len(acked)
+    assert client.api("STREAM.INFO.MEMORY")["state"] == {**before, "consumer_count": 0}
     assert client.api("STREAM.INFO.ONE")["state"]["messages"] == 0
     assert client.api("CONSUMER.INFO.S.C")["num_pending"] <= len(acked)
     assert client.publish(10) == 11
