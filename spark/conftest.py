@@ -1,10 +1,11 @@
-"""One Spark for the tests of all that is here; what needs it is left out, with the reason."""
+"""Two Sparks for the tests of all that is here; what needs one is left out, with the reason."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark_nats.errors import NatsSourceError
@@ -17,11 +18,34 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NEEDS_SPARK = "needs pyspark: ./dev test -e spark"
+GROUPS = {
+    **dict.fromkeys(("test_analytics.py", "test_streaming.py"), "streams"),
+    **dict.fromkeys(
+        ("test_batch.py", "test_faults.py", "test_replicas.py", "test_sink.py", "test_views.py"),
+        "batches",
+    ),
+}
+"""Modules whose tests have a session: two times as much work as one does, with Java warm for it."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process of xdist whole modules, and those of a group one after the other.
+
+    Its marks of groups are lost on the way (3.8): they are put into ids, which pytest 9.2 computes.
+    """
+    scheduler = import_module("xdist.scheduler").LoadScopeScheduling(config, log)
+    scheduler._split_scope = _group_of  # noqa: SLF001 - what its own subclasses override
+    return scheduler
+
+
+def _group_of(nodeid: str) -> str:
+    module = nodeid.partition("::")[0]
+    return GROUPS.get(module.rpartition("/")[2], module)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that have a session; all of them share one, in one process of xdist."""
+    """Mark the tests that have a session; those of one process share it."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents and "session" in getattr(item, "fixturenames", ()):
@@ -29,7 +53,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore"), append=False)
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(240))
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +80,7 @@ def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def session(spark_settings: dict[str, str]) -> Iterator[SparkSession]:
-    """Start one Spark for all tests: its start takes longer than any of them."""
+    """Start one Spark for all tests of a process: its start takes longer than any of them."""
     pytest.importorskip("pyspark", reason=NEEDS_SPARK)
     from pyspark_nats.session import local_session  # noqa: PLC0415 - needs Spark
 
