@@ -31,7 +31,7 @@ def draw(found: dict[str, Rows]) -> Figure:
     """Return a picture of a summary, as `pipeline.summary` returns it."""
     from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
 
-    figure, axes = plt.subplots(2, 2, figsize=(12, 8))
+    figure, axes = plt.subplots(2, 2, figsize=(13, 8))
     draw_talkers(axes[0][0], found["talkers"])
     draw_rates(axes[0][1], found["rates"], found["rushes"])
     draw_latencies(axes[1][0], found["latency_curve"])
@@ -60,7 +60,7 @@ def draw_rates(axes: Axes, rates: Rows, rushes: Rows) -> None:
     axes.set_title("messages a second")
     axes.tick_params(axis="x", rotation=30)
     if top:
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def draw_latencies(axes: Axes, curves: Rows) -> None:
@@ -70,6 +70,9 @@ def draw_latencies(axes: Axes, curves: Rows) -> None:
     axes.set_title("answers within ms, of 100")
     if curve:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        say_nothing(axes, "no request was answered yet")
 
 
 def draw_lag(axes: Axes, lags: Rows) -> None:
@@ -77,6 +80,14 @@ def draw_lag(axes: Axes, lags: Rows) -> None:
     shown = lags[:SHOWN][::-1]
     axes.barh([f"{it['stream']} > {it['consumer']}" for it in shown], [it["lag"] for it in shown])
     axes.set_title("lag of consumers, messages")
+    if not shown:
+        say_nothing(axes, "no stream has a consumer")
+
+
+def say_nothing(axes: Axes, why: str) -> None:
+    """Write why there is nothing, in place of axes of nothing."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
 
 
 def totals(rates: Rows) -> Rows:
