@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from framework_spark.jobs import START_DEADLINE_S
+from framework_spark.plugin import framework_status_sections
 
 from framework.cli.plugin_choice import PluginChoice
 from framework.cli.topologies import load_topology
@@ -98,3 +99,11 @@ def test_a_script_is_run_without_the_word_run(tmp_path, monkeypatch):
     assert "nats://h:1" == url
     assert ["-m", "pyspark_nats.job"] == words[:2]
     assert ["job.py", "--", "-x"] == words[-3:]
+
+
+def test_a_lag_that_nobody_knows_is_no_number():
+    [section] = framework_status_sections()
+    columns = {it.title: it.cell for it in section.columns}
+    unknown, known = (section.read({"queries": 1, "rows": 3, "lag": it}) for it in (None, 0))
+
+    assert ("", 0, 3) == (columns["lag"](unknown), columns["lag"](known), columns["rows"](known))

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -90,6 +91,18 @@ def test_words_of_a_supervisor_stand_behind_those_of_the_script():
     assert (["f.py", "--", "-x"], ["--status-fd", "7", "--stderr-file", "l"]) == job._parted(words)
     assert (["f.py"], []) == job._parted(["f.py"])
     assert ([], []) == job._parted([])
+
+
+def test_a_lag_is_not_known_before_the_first_batch(monkeypatch):
+    counter = listener.RowCounter()
+    monkeypatch.setattr(listener, "line_of", lambda it: it)
+    counter.onQueryStarted(Mock(id="a"))
+    before = counter.totals()
+    line = {"rows": 5, "streams": {"S": {"lag": 7}}}
+    counter.onQueryProgress(Mock(progress=Mock(id="a", json=json.dumps(line))))
+
+    assert {"queries": 1, "rows": 0, "lag": None} == before
+    assert {"queries": 1, "rows": 5, "lag": 7} == counter.totals()
 
 
 @pytest.mark.parametrize(

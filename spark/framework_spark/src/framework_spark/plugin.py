@@ -41,12 +41,19 @@ def framework_topology_processes(topology: Topology) -> Iterable[ProcessSpec]:
 def framework_status_sections() -> Iterable[StatusSection]:
     """Show rows and lag of jobs."""
     rows = StatusColumn(title="rows", cell=lambda it: it["rows"], priority=46)
-    lag = StatusColumn(title="lag", cell=lambda it: it["lag"], priority=44)
+    lag = StatusColumn(title="lag", cell=_lag, priority=44)
     return [StatusSection(field="spark", read=_counted, columns=(rows, lag))]
 
 
-def _counted(document: object) -> dict[str, int] | None:
+def _counted(document: object) -> dict[str, int | None] | None:
     """Return the counters of a job; None: it is a server's line."""
     if not isinstance(document, dict):
         return None
-    return {name: int(document[name]) for name in ("rows", "lag")}
+    lag = document["lag"]
+    return {"rows": int(document["rows"]), "lag": None if lag is None else int(lag)}
+
+
+def _lag(counted: dict[str, int | None]) -> str | int:
+    """Return nothing as long as nobody knows: no batch has ended yet."""
+    lag = counted["lag"]
+    return "" if lag is None else lag

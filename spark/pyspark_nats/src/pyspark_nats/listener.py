@@ -113,15 +113,16 @@ class RowCounter(StreamingQueryListener):
         with self._lock:
             self._lines.pop(str(event.id), None)
 
-    def totals(self) -> dict[str, int]:
+    def totals(self) -> dict[str, int | None]:
         """Return `queries` that run, `rows` so far, and the `lag` of all streams together.
 
-        Callable from any thread.
+        A lag is None before each query has had a batch. Callable from any thread.
         """
         with self._lock:
-            streams = [line.get("streams", {}) for line in self._lines.values()]
-            lag = sum(it["lag"] for each in streams for it in each.values())
-            return {"queries": len(self._lines), "rows": self._rows, "lag": lag}
+            lines = list(self._lines.values())
+            streams = [line.get("streams", {}) for line in lines]
+            lag = sum(it["lag"] for each in streams for it in each.values()) if all(lines) else None
+            return {"queries": len(lines), "rows": self._rows, "lag": lag}
 
 
 class BarProgress(StreamingQueryListener):
