@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 import venv
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tools.wheels import ROOT, build_wheels, collect_requirements, copy_sources, outside, run
@@ -48,7 +50,7 @@ def main() -> None:
         place = Path(name)
         wheels = arguments.wheels or place / "wheels"
         wheels.mkdir(parents=True, exist_ok=True)
-        build_wheels(wheels)
+        build_wheels(wheels, reuses=not arguments.wheels)
         collect_requirements(wheels)
         _try_core(_environment(place / "core"), wheels, place)
         _try_standard(_environment(place / "standard"), wheels, place)
@@ -57,8 +59,7 @@ def main() -> None:
         ours = set(wheels.glob("framework*.whl")) - set(wheels.glob("framework_spark-*.whl"))
         _install_for_authors(python, sorted(ours))
         _try_page(python.parent, place)
-        for example in EXAMPLES:
-            _try_example(python, copy_sources(ROOT / "examples" / example, place / example))
+        _try_examples(python, place)
 
 
 def _environment(folder: Path) -> Path:
@@ -169,9 +170,30 @@ def _try_serving(command: list[str], folder: Path, path: dict[str, str]) -> None
         raise SystemExit("".join(lines))
 
 
-def _try_example(python: Path, project: Path) -> None:
-    run([*_pip(python), "--no-index", "--no-build-isolation", "."], cwd=project)
-    run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project)
+def _try_examples(python: Path, place: Path) -> None:
+    """Install the plugins of others beside each other, and run the tests that each brings."""
+    projects = [copy_sources(ROOT / "examples" / name, place / name) for name in EXAMPLES]
+    options = ["--no-index", "--no-build-isolation", *map(str, projects)]
+    run([*_pip(python), *options])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        failed = [said for said in pool.map(partial(_failure_of, python), projects) if said]
+    _demand(not failed, "all examples pass their tests", "".join(failed))
+
+
+def _failure_of(python: Path, project: Path) -> str:
+    """Run the tests of an example; return what they said if they failed."""
+    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        command,
+        cwd=project,
+        env=outside(),
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    print("+", *command, f"# in {project.name}\n{done.stdout}", flush=True)
+    return done.stdout if done.returncode else ""
 
 
 if __name__ == "__main__":

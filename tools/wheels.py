@@ -32,12 +32,19 @@ def main() -> None:
     print(f"pip install --no-index --find-links {folder} 'framework[standard]'")
 
 
-def build_wheels(folder: Path) -> None:
-    """Build the wheels of this tree, each from a copy of its sources."""
+def build_wheels(folder: Path, *, reuses: bool = False) -> None:
+    """Build the wheels of this tree, each from a copy of its sources.
+
+    Args:
+        folder: Of the wheels.
+        reuses: What was compiled in the tree is not compiled again, unless its sources are newer.
+    """
     with tempfile.TemporaryDirectory(prefix="framework-wheels-") as name:
         members = [*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("spark/*/pyproject.toml")]
         for project in [ROOT, *sorted(path.parent for path in members)]:
             source = copy_sources(project, Path(name) / project.name)
+            if reuses:
+                copy_built(project, source)
             options = ["--no-build-isolation", "--no-deps", "--wheel-dir", str(folder)]
             command = [sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(source)]
             run(command, PYTHONPATH=str(ROOT))  # compiled plugins look for our header
@@ -68,6 +75,21 @@ def copy_sources(project: Path, target: Path) -> Path:
             (target / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / file)
     return target
+
+
+def copy_built(project: Path, target: Path, *, objects: bool = True) -> None:
+    """Copy what an installation in place has made of sources, with its times.
+
+    Args:
+        project: Whose sources were copied to `target`.
+        target: Where they will be built.
+        objects: What the compiler made as well, not only what Cython did.
+    """
+    places = ["framework/**/_*.c", "src/**/_*.c", *(["build/temp.*/**/*"] if objects else ())]
+    for file in (file for place in places for file in project.glob(place) if file.is_file()):
+        copy = target / file.relative_to(project)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, copy)
 
 
 def run(command: list[str], cwd: Path = ROOT, **environment: str) -> None:
