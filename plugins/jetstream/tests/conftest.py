@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
@@ -143,48 +143,25 @@ def log_in():
     return Requests
 
 
-@contextmanager
-def started(folder):
-    """Return a fleet of a server of ours and a real one, both with JetStream."""
-    fleet = Fleet(folder)
-    fleet.start("-js", "-sd", str(folder / "ours"), *PLUGIN)
-    fleet.start("-js", "-sd", str(folder / "real"), kind="2.15.2")
+@pytest.fixture
+def both(tmp_path):
+    """Return a fleet of a server of ours and a real one, both with JetStream, for one test.
+
+    Where a stream comes again with a consumer of a name that it had, the real one may take what is
+    left of that one's state: tests that share servers name their consumers anew.
+    """
+    fleet = Fleet(tmp_path)
+    fleet.start("-js", "-sd", str(tmp_path / "ours"), *PLUGIN)
+    fleet.start("-js", "-sd", str(tmp_path / "real"), kind="2.15.2")
     yield fleet
     fleet.stop()
 
 
-@contextmanager
-def logged_in(fleet):
-    """Return a client of each server of a fleet."""
-    with ExitStack() as stack:
-        yield tuple(Requests(stack.enter_context(it.client())) for it in fleet.servers)
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    """Return a fleet of a server of ours and a real one for all tests of a module.
-
-    A start with JetStream takes longer than most of these tests.
-    """
-    with started(tmp_path_factory.mktemp("both")) as fleet:
-        yield fleet
-
-
 @pytest.fixture
 def pair(both):
-    """Return clients of a server of ours and of a real one, which have no streams."""
-    with logged_in(both) as clients:
-        yield clients
-    with logged_in(both) as clients:
-        for it in clients:
-            it.remove_streams()
-
-
-@pytest.fixture
-def own_pair(tmp_path):
-    """Return clients of a server of ours and of a real one that were started for one test."""
-    with started(tmp_path) as fleet, logged_in(fleet) as clients:
-        yield clients
+    """Return clients of a server of ours and of a real one."""
+    with ExitStack() as stack:
+        yield tuple(Requests(stack.enter_context(it.client())) for it in both.servers)
 
 
 def published(subject, reply, payload, headers):

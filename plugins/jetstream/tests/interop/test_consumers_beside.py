@@ -10,6 +10,7 @@ Nothing is removed under the policy `last_per_subject`, where the real one's cou
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 
@@ -20,6 +21,8 @@ pytestmark = pytest.mark.interop
 SUBJECTS = ["s.a", "s.b", "s.b.c"]
 FILTERS = ["", "s.>", "s.*", "s.a", "s.b.*", "none"]
 ACKS = [b"", b"+ACK", b"-NAK", b"+TERM", b"+WPI"]
+NUMBERS = itertools.count()
+"""Of consumers: the real server may bring back the state of one of that name whose stream went."""
 SHOWN = (
     "delivered",
     "ack_floor",
@@ -32,7 +35,7 @@ SHOWN = (
 
 def some_consumer(rng):
     config = {
-        "name": "C",
+        "name": f"C{next(NUMBERS)}",
         "ack_policy": rng.choice(["explicit", "explicit", "none", "all"]),
         "deliver_policy": rng.choice(["all", "all", "new", "last", "last_per_subject"]),
         "max_ack_pending": rng.choice([0, 0, 3]),
@@ -59,12 +62,12 @@ def told(document, *, is_blurred=False):
     return found
 
 
-def settled(pair, *, is_blurred):
+def settled(pair, name, *, is_blurred):
     """Return what both say of both; the real one counts what was stored a moment later."""
     for _ in range(200):
         ours, theirs = (
             (
-                told(it.api("CONSUMER.INFO.S.C"), is_blurred=is_blurred),
+                told(it.api(f"CONSUMER.INFO.S.{name}"), is_blurred=is_blurred),
                 held(it.api("STREAM.INFO.S")),
             )
             for it in pair
@@ -97,6 +100,7 @@ class Steps:
         self.rng = rng
         self.pair = pair
         self.consumer = some_consumer(rng)
+        self.name = self.consumer["name"]
         self.waiting = []
         self.is_blurred = self.has_naked = False
         self.is_of_last = self.consumer["deliver_policy"] == "last_per_subject"
@@ -124,7 +128,7 @@ class Steps:
         self.each("STREAM.CREATE.S", stream)
         self.publish()
         request = {"stream_name": "S", "config": self.consumer}
-        return request, *map(told, self.each("CONSUMER.CREATE.S.C", request))
+        return request, *map(told, self.each(f"CONSUMER.CREATE.S.{self.name}", request))
 
     def publish(self):
         for _ in range(self.rng.randint(1, 5)):
@@ -134,11 +138,11 @@ class Steps:
 
     def fetch(self):
         room = self.consumer["max_ack_pending"] or 100
-        room -= self.pair[1].api("CONSUMER.INFO.S.C")["num_ack_pending"]
+        room -= self.pair[1].api(f"CONSUMER.INFO.S.{self.name}")["num_ack_pending"]
         batch = min(self.rng.randint(1, 5), room)
         if batch < 1:  # the real server would say nothing, ours that there are none
             return None
-        mine, theirs = (it.fetch("S", "C", batch) for it in self.pair)
+        mine, theirs = (it.fetch("S", self.name, batch) for it in self.pair)
         replies = zip(mine, theirs, strict=False)
         self.waiting += [(a[1].decode(), b[1].decode()) for a, b in replies if a[1]]
         return batch, *(
@@ -187,7 +191,7 @@ def play(rng, pair):
         done = getattr(steps, name)()
         if done is not None:
             yield (name, *done)
-        yield ("info", name, *settled(pair, is_blurred=steps.is_blurred))
+        yield ("info", name, *settled(pair, steps.name, is_blurred=steps.is_blurred))
     steps.each("STREAM.DELETE.S")
 
 

@@ -1,8 +1,4 @@
-"""Clients that ask for messages and are gone when they come, beside the real server.
-
-Each test has servers of its own: where streams come and go under the same name, the real one counts
-what is pending of a filtered consumer twice, about once in two hundred times.
-"""
+"""Clients that ask for messages and are gone when they come, beside the real server."""
 
 from __future__ import annotations
 
@@ -61,9 +57,9 @@ def numbers_of(got):
 @pytest.mark.parametrize("policy", ["explicit", "all", "none"])
 @pytest.mark.parametrize("filtered", ["", "s.b"])
 @pytest.mark.parametrize("batch", [1, 2, 3])
-def test_what_nobody_got_is_pending_again(own_pair, policy, filtered, batch):
+def test_what_nobody_got_is_pending_again(pair, policy, filtered, batch):
     told = []
-    for client in own_pair:
+    for client in pair:
         client.api("STREAM.CREATE.S", STREAM)
         more = {"filter_subject": filtered} if filtered else {}
         client.api("CONSUMER.DURABLE.CREATE.S.D", consumer({"ack_policy": policy, **more}))
@@ -82,9 +78,9 @@ def test_what_nobody_got_is_pending_again(own_pair, policy, filtered, batch):
 
 
 @pytest.mark.parametrize("more", [{}, {"max_deliver": 2}, {"max_deliver": 3, "backoff": [10**11]}])
-def test_a_redelivery_that_nobody_got_does_not_count(own_pair, more):
+def test_a_redelivery_that_nobody_got_does_not_count(pair, more):
     told = []
-    for client in own_pair:
+    for client in pair:
         client.api("STREAM.CREATE.S", STREAM)
         config = consumer({"ack_policy": "explicit", **more})
         client.api("CONSUMER.DURABLE.CREATE.S.D", config)
@@ -101,9 +97,9 @@ def test_a_redelivery_that_nobody_got_does_not_count(own_pair, more):
     assert told[0][1][2][1][4:6] == [b"2", b"2"]
 
 
-def test_redeliveries_and_new_messages_that_nobody_got_do_not_count(own_pair):
+def test_redeliveries_and_new_messages_that_nobody_got_do_not_count(pair):
     told = []
-    for client in own_pair:
+    for client in pair:
         client.api("STREAM.CREATE.S", STREAM)
         client.api("CONSUMER.DURABLE.CREATE.S.D", consumer({"ack_policy": "explicit"}))
         publish(client, "abcde")
@@ -121,9 +117,9 @@ def test_redeliveries_and_new_messages_that_nobody_got_do_not_count(own_pair):
 
 @pytest.mark.parametrize("retention", ["interest", "workqueue"])
 @pytest.mark.parametrize("storage", ["file", "memory"])
-def test_what_nobody_got_stays_where_nothing_is_acknowledged(own_pair, retention, storage):
+def test_what_nobody_got_stays_where_nothing_is_acknowledged(pair, retention, storage):
     told = []
-    for client in own_pair:
+    for client in pair:
         wanted = {**STREAM, "retention": retention, "storage": storage}
         client.api("STREAM.CREATE.S", wanted)
         policy = "none" if retention == "interest" else "explicit"
@@ -200,9 +196,9 @@ def test_a_subscriber_that_leaves_in_the_middle_leaves_the_rest_pending(
     assert last["delivered"] == {"consumer_seq": 5, "stream_seq": 5}
 
 
-def test_what_does_not_wait_ends_with_a_heartbeat_where_acknowledgements_hold_it(own_pair):
+def test_what_does_not_wait_ends_with_a_heartbeat_where_acknowledgements_hold_it(pair):
     told = []
-    for client in own_pair:
+    for client in pair:
         client.api("STREAM.CREATE.S", STREAM)
         config = consumer({"ack_policy": "explicit", "max_ack_pending": 2})
         client.api("CONSUMER.DURABLE.CREATE.S.D", config)
