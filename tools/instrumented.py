@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
-PLACES = ("conftest.py", "framework", "plugins", "pyproject.toml", "tests", "tools")
+from tools.wheels import ROOT, copy_built, copy_sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def build(folder: Path, flags: str) -> dict[str, str]:
@@ -22,17 +23,8 @@ def build(folder: Path, flags: str) -> dict[str, str]:
     Returns:
         The environment in which a Python of ours imports the copy.
     """
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *PLACES],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    copy_sources(ROOT, folder)
+    copy_built(ROOT, folder, objects=False)
     setup = "import setuptools, warnings; warnings.simplefilter('ignore'); setuptools.setup()"
     subprocess.run(
         [sys.executable, "-c", setup, "--quiet", "build_ext", "--inplace"],

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tools.instrumented import ROOT, build, compiler
+from tools.instrumented import build, compiler
+from tools.wheels import ROOT
 
 FOLDER = ROOT / "build" / "fuzz"
 LIBRARY = FOLDER / "coverage.so"
@@ -25,7 +26,7 @@ def prepare() -> dict[str, str]:
     here = Path(__file__).parent
     sources = [ROOT / "pyproject.toml", here / "coverage.c"]
     for room in _ROOMS:
-        sources += sorted((ROOT / "framework" / room).glob("*.p[xy]*"))
+        sources += sorted((ROOT / "framework" / room).rglob("*.p[xy]*"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = FOLDER / "stamp"
     if not stamp.exists() or stamp.read_text("utf-8") != digest:
