@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import threading
 import time
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+from framework.testing import TcpProxy
 from framework.testing.fleet import OURS, Fleet, free_port
+from tests.torture.disks import Disks
 from tests.torture.history import Stored
 from tests.torture.publisher import Asker
 
@@ -55,25 +59,56 @@ class TorturedCluster:
     Args:
         kind: As `Fleet.start` takes it.
         folder: Of their files.
+        has_wires: They reach each other by proxies, one for each of two and direction.
+        has_disks: Each has a file system of its own.
     """
 
-    def __init__(self, kind: str, folder: Path) -> None:
+    def __init__(
+        self, kind: str, folder: Path, *, has_wires: bool = False, has_disks: bool = False
+    ) -> None:
         self._fleet = Fleet(folder)
+        self._folder = folder
         self.servers: dict[str, ServerProcess] = {}
+        self.disks = Disks(folder, NAMES) if has_disks else None
+        self.flipped: list[str] = []
+        """Servers in whose files bits were flipped, with each time."""
+        self._wires = {it: TcpProxy() for it in permutations(NAMES, 2)} if has_wires else {}
         plugin = ("-plugin", "framework_jetstream.plugin") if kind == OURS else ()
         text = OURS_CONFIG if kind == OURS else REAL_CONFIG
-        urls = {name: f"nats://127.0.0.1:{free_port()}" for name in NAMES}
-        for name, url in urls.items():
+        ports = {name: free_port() for name in NAMES}
+        for (_, target), wire in self._wires.items():
+            wire.target_port = ports[target]
+        for name, port in ports.items():
+            routes = [self._wires[name, it].port for it in NAMES if (name, it) in self._wires]
+            # Who learns of a server from another one comes to nobody: only wires lead to it.
+            advertised = 'cluster { advertise: "127.0.0.1:1" }\n' if routes else ""
+            urls = [f"nats://127.0.0.1:{it}" for it in routes or ports.values()]
             self.servers[name] = self._fleet.start(
-                *("-cluster", url, "-cluster_name", "torture", "-n", name),
-                *("-routes", ",".join(urls.values())),
+                *("-cluster", f"nats://127.0.0.1:{port}", "-cluster_name", "torture", "-n", name),
+                *("-routes", ",".join(urls)),
                 *plugin,
                 kind=kind,
-                config=text.format(store=folder / name),
+                config=text.format(store=self.store(name)) + advertised,
                 clustered=True,
             )
         self.ports = [it.port for it in self.servers.values()]
         self.asker = Asker(self.ports)
+
+    def store(self, name: str) -> Path:
+        """Return where a server keeps its streams."""
+        return self.disks.path(name) / "store" if self.disks is not None else self._folder / name
+
+    def hold(self, name: str) -> None:
+        """Let nothing pass between a server and the others; connections stay open."""
+        for ends, wire in self._wires.items():
+            if name in ends:
+                wire.delay_s = math.inf
+
+    def heal(self) -> None:
+        """Let everything pass, also what was held."""
+        for wire in self._wires.values():
+            wire.delay_s = 0.0
+            wire.release()
 
     def create(self) -> None:
         """Make the stream, when somebody can."""
@@ -153,3 +188,7 @@ class TorturedCluster:
         self.asker.close()
         for server in self.servers.values():
             server.kill()
+        for wire in self._wires.values():
+            wire.stop()
+        if self.disks is not None:
+            self.disks.stop()

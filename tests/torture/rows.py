@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import time
+from collections.abc import Callable  # noqa: TC003 - a field's type
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from tests.torture.cluster import NAMES, rest
+from tests.torture.disks import flip_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.torture.cluster import TorturedCluster
 
 DOWN_S = 2.0
 """How long a killed server stays away."""
+PARTED_S = 5.0
+FULL_S = 3.0
 PAUSE_S = 3.0
 """How long a server is stopped, and goes on as if nothing had been."""
 
@@ -60,10 +65,72 @@ def storm(cluster: TorturedCluster) -> float:
     return at
 
 
-ROWS: dict[str, Callable[[TorturedCluster], float]] = {
-    "kill": kill,
-    "kill-all": kill_all,
-    "pause": pause,
-    "storm": storm,
+def partition(cluster: TorturedCluster) -> float:
+    """Let nobody hear of who leads the stream but its clients, and it of nobody; then again."""
+    leader = cluster.leader()
+    at = time.perf_counter()
+    cluster.hold(leader)
+    rest(PARTED_S)
+    cluster.heal()
+    return at
+
+
+def power(cluster: TorturedCluster) -> float:
+    """Let the disks of all servers lose what was not synced, at once, and start them again."""
+    assert cluster.disks is not None
+    for name in NAMES:
+        cluster.disks.cut(name)
+    at = time.perf_counter()
+    for name in NAMES:
+        cluster.servers[name].kill()
+        cluster.disks.give_power(name)
+    for name in NAMES:
+        cluster.restart(name)
+    return at
+
+
+def full(cluster: TorturedCluster) -> float:
+    """Let the disk of who leads the stream be full for a while."""
+    assert cluster.disks is not None
+    leader = cluster.leader()
+    cluster.disks.fill(leader)
+    at = time.perf_counter()
+    rest(FULL_S)
+    cluster.disks.make_room(leader)
+    return at
+
+
+def flip(cluster: TorturedCluster) -> float:
+    """Flip bits in the files of a follower that is down, and start it again."""
+    leader = cluster.leader()
+    name = next(it for it in NAMES if it != leader)
+    at = time.perf_counter()
+    cluster.servers[name].kill()
+    flip_bits(cluster.store(name), random.Random(len(cluster.flipped)))
+    cluster.flipped.append(name)
+    cluster.restart(name)
+    return at
+
+
+class Row(Struct, frozen=True):
+    """Something that is done to a cluster."""
+
+    do: Callable[[TorturedCluster], float]
+    """Returns when it began, by `time.perf_counter`."""
+    has_wires: bool = False
+    """Servers reach each other by wires that can be held."""
+    has_disks: bool = False
+    """Each server has a file system of its own, as only root can make it."""
+
+
+ROWS = {
+    "kill": Row(kill),
+    "kill-all": Row(kill_all),
+    "pause": Row(pause),
+    "storm": Row(storm),
+    "partition": Row(partition, has_wires=True),
+    "power": Row(power, has_disks=True),
+    "full": Row(full, has_disks=True),
+    "flip": Row(flip),
 }
-"""By name; each returns when it began, by `time.perf_counter`."""
+"""By name."""

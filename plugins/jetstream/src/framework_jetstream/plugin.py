@@ -14,6 +14,7 @@ from framework.hookspecs import hookimpl
 from framework.spec import (
     ComponentSpec,
     HealthCheck,
+    LinkKind,
     MonitorEndpoint,
     MonitorFields,
     PortSpec,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
 
     from framework.spec import (
+        ClosedState,
         CommandGroup,
+        ConnectionInfo,
         DownloadSpec,
         HookOffer,
         Port,
@@ -209,6 +212,31 @@ def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
             folder=str(path),
         )
     return folder
+
+
+@hookimpl
+def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
+    """Let the engine know which server a route leads to."""
+    _tell_peer(server, connection, is_open=True)
+
+
+@hookimpl
+def framework_connection_closed(
+    server: ServerContext, connection: ConnectionInfo, reason: ClosedState
+) -> None:
+    """Let the engine forget a route."""
+    del reason
+    _tell_peer(server, connection, is_open=False)
+
+
+def _tell_peer(server: ServerContext, connection: ConnectionInfo, *, is_open: bool) -> None:
+    parts = _parts.get(server)
+    if parts is None or parts.cluster is None or connection.kind is not LinkKind.ROUTE:
+        return
+    from framework_jetstream.meta.peers import number_of, peer_of  # noqa: PLC0415 - who has streams
+
+    peer = number_of(peer_of(connection.name)) if is_open else 0
+    parts.link.tell_peer(connection.link, peer)
 
 
 @hookimpl

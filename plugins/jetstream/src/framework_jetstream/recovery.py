@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
+
+from msgspec.structs import replace
 
 from framework_jetstream.api.saved import (
     Damaged,
@@ -24,7 +26,7 @@ from framework_jetstream.log.offline import words_of
 from framework_jetstream.log.record import NewerVersionError
 from framework_jetstream.storage.records import StorageProblemError
 from framework_jetstream.store.folder import name_of
-from framework_jetstream.store.named import segments_of
+from framework_jetstream.store.named import named_segments
 from framework_jetstream.store.offline import SegmentReason, words_of_damage
 from framework_jetstream.stream.rules import limits_of
 
@@ -180,10 +182,11 @@ def _check_sharing(engine: Engine, known: Saved) -> None:
 def _described(state: GroupState) -> tuple[Saved, bytes, NamedSegments | None]:
     """Return what a group is, as it stands in the log or with its segments."""
     known = saved_from_text(state.description)
-    if isinstance(known, SavedStream) and not known.replicas:
-        named = segments_of(state.snapshot)
+    if isinstance(known, SavedStream):
+        named = named_segments(state, is_shared=bool(known.replicas))
         if named is not None:
-            return saved_from_text(named.description), named.description, named
+            then = cast("SavedStream", saved_from_text(named.description))
+            return replace(then, replicas=known.replicas), named.description, named
     return known, state.description, None
 
 

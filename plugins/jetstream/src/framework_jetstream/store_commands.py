@@ -18,7 +18,7 @@ from framework_jetstream.storage.folder import kept_in
 from framework_jetstream.store._pages import bad_pages
 from framework_jetstream.store.encrypted import check_segments
 from framework_jetstream.store.folder import SegmentFolder, name_of
-from framework_jetstream.store.named import segments_of
+from framework_jetstream.store.named import named_segments
 from framework_jetstream.store.offline import read_segments, words_of_damage
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log import Log
     from framework_jetstream.log.record import GroupState
+    from framework_jetstream.store.named import NamedSegments
 
 _KEYS_MAX: Final = 2
 LOG_FOLDER: Final = "folder of a log, with files named 0000000001.log and so on, and `segments`"
@@ -82,19 +83,20 @@ def _named(log: Log) -> dict[str, int]:
     return {
         name_of(group, file): count
         for group, state in states.items()
-        if state is not None and _may_have_segments(state)
-        if (named := segments_of(state.snapshot)) is not None
+        if state is not None and (named := _segments_of(state)) is not None
         for file, count in named.files.items()
     }
 
 
-def _may_have_segments(state: GroupState) -> bool:
-    """Whether it may be a stream of this server alone; nobody can read what some groups are."""
+def _segments_of(state: GroupState) -> NamedSegments | None:
+    """Return which segments a group has; nobody can read what some groups are."""
     try:
         known = saved_from_text(state.description)
     except msgspec.DecodeError:
-        return True
-    return isinstance(known, SavedStream) and not known.replicas
+        return named_segments(state, is_shared=False)
+    if not isinstance(known, SavedStream):
+        return None
+    return named_segments(state, is_shared=bool(known.replicas))
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent.parent / "raft"))
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
+from framework_jetstream.log import Effect
 from msgspec.structs import replace
 from raft_cluster import FAULTY_MS, QUIET_MS, Cluster
 from raft_judge import demand
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 MESSAGES_MAX = 300
 SMALL = 90
 """Bytes of a message that no configuration refuses."""
+SEGMENTS = b"WSEG"
+"""With this a state in segments begins, on its way."""
 AGAIN_MS = 1000
 """So long a client waits before it publishes a message once more."""
 
@@ -61,6 +64,8 @@ class ReplicatedCluster(Cluster):
             for server_id in (1, 2, 3)
         }
         self.waiting = {server_id: [] for server_id in self.servers}
+        self.reading: set[int] = set()
+        """Servers that look soon whether bytes of segments are wanted."""
         self.published = 0
         self.proposed = 0
         self.grows_ms = self.rng.uniform(0, FAULTY_MS)
@@ -108,11 +113,31 @@ class ReplicatedCluster(Cluster):
         """Do all that a server has to do now, and let its disk work."""
         first = server.log.first_file
         for to, frame in server.turn():
+            self.seen["fetch"] += SEGMENTS in frame
             self.send(server.id, to, frame)
         self.seen["trim"] += 0 < first < server.log.first_file
         if server.begin_round():
             took = 400.0 if server.id in self.slow else 1 + self.rng.random() * 10
             self.after(took, self.end_round, server, server.starts)
+        if server.begin_job():
+            self.after(1 + self.rng.random() * 20, self.end_job, server, server.starts)
+        if server.id not in self.reading:
+            self.reading.add(server.id)
+            self.after(self.rng.random() * 5, self.read_back, server)
+
+    def end_job(self, server: ReplicatedServer, start: int) -> None:
+        if server.is_up and server.starts == start:
+            self.seen["save"] += any(it[0] == Effect.WRITE for it in server.job)
+            server.end_job()
+            if not server.is_paused:
+                self.pump(server)
+
+    def read_back(self, server: ReplicatedServer) -> None:
+        """Let who waits for bytes of segments have some."""
+        self.reading.discard(server.id)
+        if server.is_up and not server.is_paused and server.jobs.read():
+            self.seen["read"] += 1
+            self.pump(server)
 
     def end_round(self, server: ReplicatedServer, start: int) -> None:
         if server.is_up and server.starts == start:
@@ -228,9 +253,11 @@ class ReplicatedCluster(Cluster):
         """Return what a server answers at once; a status of -1: it waits for others."""
         said: list[tuple[int, tuple[int, ...], bytes]] = []
         server.ask(verb, server.stream, lambda *it: said.append(it), numbers=numbers)
-        for _ in range(3):
-            if not said:
-                self.pump(server)
+        for _ in range(50):
+            if said:
+                break
+            server.jobs.read()
+            self.pump(server)
         return said[0] if said else (-1, (0,) * 16, b"")
 
     def last_seq_of(self, server: ReplicatedServer) -> int:

@@ -28,9 +28,10 @@ from framework_jetstream.log import Effect, Log
 from framework_jetstream.meta.assignments import Group, StreamAssignment
 from framework_jetstream.meta.peers import peer_from_number
 from framework_jetstream.recovery import restore
+from framework_jetstream.store.folder import name_of, place_of
 from framework_jetstream.stream.rules import limits_of
 from msgspec.structs import replace
-from raft_judge import demand
+from raft_judge import BrokenError, demand
 
 from framework.testing.simulation import SimulatedDisk
 
@@ -47,6 +48,7 @@ PREFIX = b"peer."
 STREAM_GROUP, CONSUMER_GROUP, CONTROL_GROUP = 77, 78, 79
 CONTROL = 5
 CONTROL_EVENTS = 1 << 44
+STORE_EVENTS = -(1 << 41)
 FILE_BYTES = 1 << 15
 TICK_NS = 25_000_000
 TURNS_MAX = 10_000
@@ -118,7 +120,8 @@ class ReplicatedServer:
     Args:
         server_id: Its number.
         settings: Of its groups.
-        seeded: A seed, and a mistake that it makes: "not synced", "not followed", or none.
+        seeded: A seed, and a mistake that it makes: "not synced", "not followed", "segments are not
+            synced", or none.
         grows: Whether stream and consumer are the first server's alone at first.
     """
 
@@ -138,6 +141,10 @@ class ReplicatedServer:
         self.settings = settings
         self.rng = random.Random(f"{self.seed} disk {server_id}")
         self.disk = SimulatedDisk(self.seed * 31 + server_id)
+        self.segment_disk = SimulatedDisk(self.seed * 37 + server_id)
+        self.segment_bytes = self.rng.choice((1500, 6000, 1 << 20))
+        self.small_bytes = random.Random(f"{self.seed} size").choice((0, 3000, 1 << 20))
+        self.cache_bytes = self.rng.choice((0, 9000, 1 << 30))
         self.starts = 0
         self.is_up = False
         self.is_paused = False
@@ -145,6 +152,8 @@ class ReplicatedServer:
         self.unix_ns = 10**18
         self.round: list[tuple] | None = None
         """What is being done on the disk."""
+        self.job: list[tuple] | None = None
+        """The same, with segments."""
 
     # -- as the cluster drives a group
 
@@ -197,9 +206,9 @@ class ReplicatedServer:
             seed=self.seed * 7 + self.id * 11 + self.starts,
             settings=self.settings,
         )
-        self.jobs = SegmentJobs(lambda *_: b"")
-        self.engine.use_segments(self.jobs)
         own = weakref.ref(self)
+        self.jobs = SegmentJobs(lambda group, file: own().read(group, file))
+        self.engine.use_segments(self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes)
         restored = restore(self.engine, self.log, own())
         demand(not restored.damaged, f"a group is called damaged: {restored.damaged}")
         self.waiting: dict[int, Callable[[int, tuple[int, ...], bytes], object]] = {}
@@ -209,7 +218,7 @@ class ReplicatedServer:
         self.asked: set[str] = set()
         self.is_changing = False
         """What others are being added to."""
-        self.is_up, self.is_paused, self.round = True, False, None
+        self.is_up, self.is_paused, self.round, self.job = True, False, None, None
         self.stream, self.consumer = 1, 2
         self.control = restored.groups.get("C", CONTROL)
         self.applied, self.leads_control = 0, False
@@ -337,6 +346,8 @@ class ReplicatedServer:
 
     def _open(self) -> None:
         ids = (3, 1, 2, 3)
+        for peer in ids[1:]:
+            self.engine.command(Verb.LINK_PEER, 0, numbers=(peer, peer))
         self.open_stream(self.stream_members)
         self.open_consumer(self.consumer_members)
         self.ask(
@@ -352,24 +363,57 @@ class ReplicatedServer:
         if self.round is not None:
             for effect in self.round[: self.rng.randint(0, len(self.round))]:
                 self._perform(effect)
+        if self.job is not None:
+            for effect in self.job[: self.rng.randint(0, len(self.job))]:
+                self._perform_segment(effect)
         if self.rng.random() < 0.7:
             self.disk.crash()
+            self.segment_disk.crash()
         self.engine = None
         del self.log, self.jobs
 
-    # -- where segments would be
+    # -- where segments are
 
     def files(self) -> list[tuple[int, int]]:
-        return []
+        return sorted(filter(None, map(place_of, self.segment_disk.names())))
 
     def read(self, group: int, file: int) -> bytes:
-        raise AssertionError(group, file)
+        name = name_of(group, file)
+        return self.segment_disk.read(name) if name in self.segment_disk.names() else b""
 
     def keep(self, group: int, file: int) -> None:
-        raise AssertionError(group, file)
+        raise BrokenError(f"segment {file} of {group} is called damaged")
 
     def remove(self, group: int, file: int) -> None:
-        raise AssertionError(group, file)
+        self.segment_disk.remove(name_of(group, file))
+
+    def _perform_segment(self, effect: tuple) -> None:
+        match effect:
+            case (Effect.ALLOCATE, name, length):
+                demand(name not in self.segment_disk.names(), "a segment is written twice")
+                self.segment_disk.allocate(name, length)
+            case (Effect.WRITE, name, offset, data):
+                self.segment_disk.write(name, offset, data)
+            case (Effect.SYNC, name) if self.mistake != "segments are not synced":
+                self.segment_disk.sync(name)
+            case (Effect.SYNC_DIRECTORY,):
+                self.segment_disk.sync_directory()
+            case (Effect.REMOVE, name) if name in self.segment_disk.names():
+                self.segment_disk.remove(name)
+
+    def begin_job(self) -> bool:
+        """Take what is to be done with segments; False: nothing, or it is at it."""
+        if self.job is None:
+            self.job = self.jobs.take()
+            return self.job is not None
+        return False
+
+    def end_job(self) -> None:
+        assert self.job is not None
+        for effect in self.job:
+            self._perform_segment(effect)
+        self.job = None
+        self.jobs.done()
 
     # -- the disk
 
@@ -421,6 +465,7 @@ class ReplicatedServer:
         for asked, status, numbers, data in self.engine.answers():
             if asked == -(CONTROL_EVENTS + self.control):
                 self._control(status, numbers, data)
+            demand(asked != STORE_EVENTS or status != Event.LOST, f"messages are lost: {numbers}")
             if asked < 0 and status == Event.UPDATE:
                 self._follow(numbers[0], data)
             if asked < 0 and status == Event.LEADS:

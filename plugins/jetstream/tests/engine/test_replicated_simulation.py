@@ -46,6 +46,9 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
         "trim",
         "step down",
         "updated",
+        "save",
+        "read",
+        "fetch",
     } <= set(seen)
 
 
@@ -60,10 +63,10 @@ def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) 
             raise
         seen += cluster.faults + cluster.seen
 
-    assert {*FAULTS, "stored", "settled", "led", "updated"} <= set(seen)
+    assert {*FAULTS, "stored", "settled", "led", "updated", "save", "fetch"} <= set(seen)
 
 
-@pytest.mark.parametrize("mistake", ["not synced", "not followed"])
+@pytest.mark.parametrize("mistake", ["not synced", "not followed", "segments are not synced"])
 def test_a_mistake_is_found(mistake: str) -> None:
     found = 0
     for seed in range(20):

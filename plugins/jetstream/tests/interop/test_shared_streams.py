@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from contextlib import ExitStack
 
@@ -21,6 +22,8 @@ TIMEOUT_S = 2.0
 """Of a request."""
 NOBODY = 10008
 """JetStream system temporarily unavailable."""
+MANY = 60
+"""Messages of 64 kB that take more than a stream may have that is in the log as a whole."""
 REFUSED = 10036
 """Not currently supported in clustered mode."""
 
@@ -187,11 +190,37 @@ def has_caught_up(client, server):
     return leads == server or replicas.get(server, {}).get("current")
 
 
+def has_moved(client):
+    """Whether a stream has the replicas that it is to have, and all of them vote."""
+    return "desired" not in client.api("STREAM.INFO.S")["cluster"]
+
+
 def consumer(stream, name):
     return {
         "stream_name": stream,
         "config": {"name": name, "durable_name": name, "ack_policy": "explicit"},
     }
+
+
+def test_a_stream_in_segments_gets_replicas_and_is_whole_at_each(cluster, fleet, connect, tmp_path):
+    client = connect(cluster["n1"])
+    create(client, 1)
+    payload = b"".join(number.to_bytes(4, "big") for number in range(16_000))
+    for number in range(MANY):
+        until(lambda at=number: client.ask(f"s.{at % 3}", b"%d " % at + payload))
+    client.api("STREAM.UPDATE.S", {"name": "S", "subjects": ["s.>"], "num_replicas": 3})
+    until(lambda: has_moved(client) and all(has_caught_up(client, it) for it in NAMES))
+
+    for name in NAMES:
+        assert list((tmp_path / name).rglob("*.seg")), f"{name} has no segment"
+    leader, _ = shown(client)
+    cluster[leader].kill()
+    other = connect(cluster[next(it for it in NAMES if it != leader)])
+    for seq in (1, MANY // 2, MANY):
+        found = other.api("STREAM.MSG.GET.S", {"seq": seq})["message"]
+        assert base64.b64decode(found["data"]) == b"%d " % (seq - 1) + payload
+    fleet.restart(cluster[leader])
+    until(lambda: has_caught_up(other, leader))
 
 
 def test_each_request_has_one_answer_wherever_it_is_asked(cluster, connect):

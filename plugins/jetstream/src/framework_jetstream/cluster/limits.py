@@ -5,7 +5,7 @@ Each of these is to go when what it needs is there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from framework_jetstream.api.records import StreamConfig
     from framework_jetstream.meta.assignments import ConsumerAssignment
-
-SHARED_BYTES_MAX: Final = 1 << 24
-"""Of a stream that gets its second replica, as `engine/_sharing.pyx` has it."""
 
 
 def check_stream_shared(config: StreamConfig) -> None:
@@ -45,13 +42,6 @@ def check_can_be_shared(info: Mapping[str, Any], consumers: Iterable[ConsumerAss
     replicas = config.get("num_replicas", 1)
     if replicas == 1 and config.get("storage") == "memory":
         raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
-    stored = (info.get("state") or {}).get("bytes", 0)
-    if replicas == 1 and stored > SHARED_BYTES_MAX:
-        raise failure(
-            ErrCode.GENERIC,
-            err=f"a stream of {stored} bytes and one replica can't get more replicas yet: at most"
-            f" {SHARED_BYTES_MAX} bytes can",
-        )
     for it in consumers:
         if msgspec.json.decode(it.config, type=ConsumerConfig).mem_storage:
             raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)

@@ -17,6 +17,7 @@ from framework_jetstream.engine._consumer_commands cimport consumer_say, consume
 from framework_jetstream.engine._control_groups cimport control_apply
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
 from framework_jetstream.engine._held_updates cimport opened_is, update_followed, update_is_held
+from framework_jetstream.engine._loading cimport load_is_held
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
 from framework_jetstream.engine._operations cimport (
     OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_SKIP, OP_STATE, OP_UPDATE, OperationHead,
@@ -271,7 +272,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             slot_close(engine, group.slot)
         group_closed(engine, group)
         return
-    if update_is_held(engine, group, entry):
+    if update_is_held(engine, group, entry) or load_is_held(engine, group, entry):
         return
     if entry.kind == SNAPSHOT and group.replica != NULL:
         replica_restore(engine, group, entry)

@@ -12,9 +12,11 @@ from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, STATUS_NOT_THERE, group_close, group_made, group_opened,
     group_propose, refused_as,
 )
+from framework_jetstream.engine._peers cimport peer_linked
 from framework_jetstream.engine._replicated cimport replicated_join
 from framework_jetstream.engine._state cimport (
-    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, OPEN_GROUP, PROPOSE, SNAPSHOT_GROUP, Answer,
+    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, LINK_PEER, OPEN_GROUP, PROPOSE, RESIGN,
+    SNAPSHOT_GROUP, Answer,
     ConsumerSlot, Slot, command_text, consumer_of, slot_of,
 )
 from framework_jetstream.log._log cimport LogPart
@@ -215,6 +217,8 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
     """Carry out a command to a group of several servers; a `Carried`."""
     cdef Group* group
     cdef bint is_asked = command.verb >= GROUP_STATE
+    if command.verb == LINK_PEER:
+        return peer_linked(engine, command)
     if command.verb == OPEN_GROUP:
         return _open(engine, command)
     group = _asked(engine, command) if is_asked else _control(engine, command.number)
@@ -228,6 +232,10 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
         return _close(engine, group, command)
     elif command.verb == GROUP_STATE:
         _say(engine, group.replica.raft, command)
+    elif command.verb == RESIGN:
+        group.replica.raft.is_faulty = True
+        transfer_begin(group.replica.raft, 0)
+        answer_made(engine, command.id, 0, 0)
     elif command.verb == CHANGE_MEMBER:
         return _change_member(engine, group.replica.raft, command)
     elif transfer_begin(group.replica.raft, <uint64_t> command.numbers[1]):

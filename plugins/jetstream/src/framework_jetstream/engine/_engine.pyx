@@ -18,6 +18,7 @@ from framework_jetstream.engine._accounts cimport accounts_begin, accounts_free
 from framework_jetstream.engine._alarms cimport alarm_due, alarms_free, alarms_next
 from framework_jetstream.engine._answers cimport answers_hand_over, answers_take
 from framework_jetstream.engine._apply cimport apply_committed, entry_apply, entry_is_update
+from framework_jetstream.engine._arrivals cimport arrival_take
 from framework_jetstream.engine._carrying cimport command_carry_out, direct_get_wait, waiting_woken
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumer_forget, consumer_made
@@ -32,6 +33,7 @@ from framework_jetstream.engine._held_updates cimport state_is_update
 from framework_jetstream.engine._lost cimport lose_rest
 from framework_jetstream.engine._operations cimport operation_time, slot_expire_by_log
 from framework_jetstream.engine._outbox cimport outbox_flush, outbox_free
+from framework_jetstream.engine._pieces cimport pieces_give
 from framework_jetstream.engine._port cimport (
     FRAMEWORK_PORT_CAPSULE, FRAMEWORK_ROW_ANSWER, FRAMEWORK_ROW_MESSAGE, FRAMEWORK_WORD_FULL, FRAMEWORK_WORD_NOBODY,
     FRAMEWORK_WORD_ROOM, FRAMEWORK_WORD_SOMEBODY, framework_batch, framework_port, framework_row,
@@ -43,7 +45,7 @@ from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_hear
 from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._retention cimport removals_propose, retention_fence, retention_sweep
 from framework_jetstream.engine._segment_jobs cimport SegmentJobs
-from framework_jetstream.engine._segments cimport segments_free, segments_restore
+from framework_jetstream.engine._segments cimport SegmentsHead, segments_free, segments_of, segments_restore
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
     BATCHES_MAX, KEPT_BY_ENTRIES, KEPT_IN_FILES, REKEYING_DUE, REKEYING_OVER, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT,
@@ -63,7 +65,8 @@ from framework_jetstream.log._record cimport OP
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
 from framework_jetstream.raft._raftface cimport settings_of
-from framework_jetstream.raft._state cimport RaftSettings
+from framework_jetstream.raft._state cimport RaftMembers, RaftSettings
+from framework_jetstream.replication._replica_log cimport snapshot_read
 from framework_jetstream.replication._replicas cimport replicas_begin, replicas_free, replicas_new, replicated_committer
 from framework_jetstream.sourcing._giving cimport source_row
 from framework_jetstream.sourcing._inputs cimport inputs_expire
@@ -419,6 +422,7 @@ cdef class Engine:
         replicas_free(self.state.replicas)
         segments_free(&self.state)
         free(self.state.lost)
+        free(self.state.peer_links)
         free(self.state.slots)
         free(self.state.inputs)
         free(self.state.consumers)
@@ -559,6 +563,9 @@ cdef class Engine:
         self.state.replicas = replicas_new(self.state.log, server, &wanted, seed)
         if self.state.replicas == NULL:
             raise MemoryError
+        self.state.replicas.parts.self = &self.state
+        self.state.replicas.parts.give = pieces_give
+        self.state.replicas.parts.take = arrival_take
         self.state.committer = replicated_committer(self.state.replicas)
         subject = prefix + b"%016x" % server
         self.state.peers.subscribe(self.state.peers.self, account, subject, <uint32_t> len(subject), NULL, 0, 1)
@@ -638,6 +645,10 @@ cdef class Engine:
         cdef int kept = KEPT_IN_FILES if is_file else KEPT_BY_ENTRIES
         cdef Slot* slot = slot_made(&self.state, number, name, len(name), &wanted, kept, first_seq)
         cdef LogGroup* it
+        cdef SegmentsHead named
+        cdef RaftMembers members
+        cdef const char* snapshot
+        cdef size_t length
         terms_drop(wanted.subject_terms)
         if slot == NULL:
             raise MemoryError
@@ -650,7 +661,17 @@ cdef class Engine:
         slot.next_segment = next_segment
         group_describe(slot.group, description, len(description))
         self._join(slot.group, replicas)
-        return segments_restore(&self.state, slot, it.snapshot, it.snapshot_bytes, read)
+        if not replicas:
+            return segments_restore(&self.state, slot, it.snapshot, it.snapshot_bytes, read)
+        snapshot = snapshot_read(self.state.replicas, slot.group.replica, &members, &length)
+        if snapshot == NULL or not segments_of(snapshot, length, &named):
+            return []
+        # It is what it is from here on, and not given once more.
+        slot.group.replica.snapshot_index = 0
+        damaged = segments_restore(&self.state, slot, snapshot, length, read)
+        if slot.stream.losses and slot.group.replica.raft.peer_count > 1:
+            slot.group.replica.raft.is_faulty = True
+        return damaged
 
     cdef _join(self, Group* group, tuple replicas):
         cdef Command command

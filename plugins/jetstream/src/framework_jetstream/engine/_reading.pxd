@@ -18,6 +18,8 @@ cdef bint reading_row(
     Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row, uint64_t seq, const GetProgress* progress
 ) noexcept nogil
 cdef bint reading_command(Engine* engine, Slot* slot, Command* command, uint64_t seq) noexcept nogil
+cdef void reading_push(Engine* engine, ReadJob* job) noexcept nogil
+cdef void reading_wake(Engine* engine, Slot* slot) noexcept nogil
 cdef void reading_refuse(Engine* engine, Slot* slot, bint is_refused) noexcept nogil
 cdef void reading_lose(Engine* engine, Slot* slot, const Buffer* lost) noexcept nogil
 cdef void reading_removed(Engine* engine, Slot* slot) noexcept nogil

@@ -17,13 +17,17 @@ from libc.string cimport memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._loading cimport load_read
 from framework_jetstream.engine._lost cimport lose_range
+from framework_jetstream.engine._pieces cimport piece_read
 from framework_jetstream.engine._retention cimport removal_add
 from framework_jetstream.engine._state cimport EVENT_LOST, STORE_EVENTS_SHIFT, Answer, Waiting, ready_add, slot_of
 from framework_jetstream.engine._stream_commands cimport waiting_tell
 from framework_jetstream.engine._wakes cimport wake_at
+from framework_jetstream.raft._elections cimport transfer_begin
+from framework_jetstream.replication._replicas cimport Replica
 from framework_jetstream.store._block cimport DATA_SLACK, Block, block_last_seq, block_release
-from framework_jetstream.store._bodies cimport bodies_begin, bodies_end, bodies_read
+from framework_jetstream.store._bodies cimport bodies_begin, bodies_end, bodies_plain, bodies_read
 from framework_jetstream.store._segment cimport LiveRun, SegmentRow
 from framework_jetstream.stream._evicting cimport Sweep, messages_attach, messages_sweep
 from framework_jetstream.stream._messages cimport Messages, messages_place
@@ -71,7 +75,8 @@ cdef bint _take_places(Slot* slot, ReadJob* job) noexcept nogil:
     return True
 
 
-cdef void _push(Engine* engine, ReadJob* job) noexcept nogil:
+cdef void reading_push(Engine* engine, ReadJob* job) noexcept nogil:
+    """Have a job performed."""
     cdef uint64_t one = 1
     job.lost.used = 0
     if chain_push(<void**> &engine.reads, job, job) and engine.jobs_fd >= 0:
@@ -96,7 +101,7 @@ cdef bint _ask(Engine* engine, Slot* slot, Block* block) noexcept nogil:
         return False
     block.is_asked = 1
     engine.reading_bytes += block.used
-    _push(engine, job)
+    reading_push(engine, job)
     return True
 
 
@@ -230,6 +235,11 @@ cdef void _wake(Engine* engine, Slot* slot, uint64_t first_seq, uint64_t last_se
     engine.last_woken = woken
 
 
+cdef void reading_wake(Engine* engine, Slot* slot) noexcept nogil:
+    """Let all go on that wait for a message: its stream is another one now."""
+    _wake(engine, slot, 0, <uint64_t> -1)
+
+
 cdef void reading_refuse(Engine* engine, Slot* slot, bint is_refused) noexcept nogil:
     """Let nobody wait for what can't be read now, or read it again."""
     cdef ConsumerSlot* consumer = slot.consumers
@@ -267,8 +277,10 @@ cdef void _tell(Engine* engine, Slot* slot, const LiveRun* run) noexcept nogil:
 
 
 cdef void reading_lose(Engine* engine, Slot* slot, const Buffer* lost) noexcept nogil:
-    """Tell which messages are lost, LiveRuns, and have them removed."""
+    """Tell which messages are lost, LiveRuns, and have them removed; where other servers have them none is, and this one leads no more."""
     cdef const LiveRun* runs = <const LiveRun*> lost.chars
+    cdef Replica* replica = slot.group.replica
+    cdef bint is_shared = replica != NULL and replica.raft.peer_count > 1
     cdef size_t at
     cdef uint64_t seq
     for at in range(lost.used // sizeof(LiveRun)):
@@ -276,9 +288,15 @@ cdef void reading_lose(Engine* engine, Slot* slot, const Buffer* lost) noexcept 
             lose_range(engine, slot, runs[at].first_seq, runs[at].first_seq + runs[at].count - 1)
             if not engine.is_replaying:
                 _tell(engine, slot, &runs[at])
+        if is_shared:
+            continue
         for seq in range(runs[at].first_seq, runs[at].first_seq + runs[at].count):
             removal_add(slot, seq)
         slot.is_losing = 1
+    if is_shared:
+        replica.raft.is_faulty = True
+        transfer_begin(replica.raft, 0)
+        reading_refuse(engine, slot, True)
 
 
 cdef void reading_removed(Engine* engine, Slot* slot) noexcept nogil:
@@ -294,6 +312,13 @@ cdef void reading_removed(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef void read_perform(ReadJob* job, BodyReader* reader) noexcept nogil:
     """Read what a job wants; called by whoever performs it."""
+    if job.file:
+        if job.piece == NULL:
+            job.piece = <char*> malloc(job.piece_bytes)
+        job.error = ENOMEM
+        if job.piece != NULL:
+            job.error = bodies_plain(reader, job.group, job.file, job.offset, job.piece, job.piece_bytes)
+        return
     if job.held.data == NULL:
         job.held.data = <char*> malloc(job.held.used + DATA_SLACK)
     if job.held.data == NULL:
@@ -304,8 +329,10 @@ cdef void read_perform(ReadJob* job, BodyReader* reader) noexcept nogil:
 
 cdef void _drop(ReadJob* job) noexcept nogil:
     """Free a job; its block is needed no more."""
-    job.held.block.is_asked = 0
-    block_release(job.held.block)
+    if job.held.block != NULL:
+        job.held.block.is_asked = 0
+        block_release(job.held.block)
+    free(job.piece)
     free(job.held.data)
     free(job.rows)
     free(job.lost.chars)
@@ -332,7 +359,7 @@ cdef void _delay(Engine* engine, ReadJob* job) noexcept nogil:
 
 
 cdef void _take_up(Engine* engine, ReadJob* job) noexcept nogil:
-    """Hear what has become of a job."""
+    """Hear what has become of a job that reads messages."""
     cdef Slot* slot = slot_of(engine, job.number)
     cdef Block* block = job.held.block
     cdef uint64_t first = block.first_seq, last = block_last_seq(block)
@@ -342,7 +369,7 @@ cdef void _take_up(Engine* engine, ReadJob* job) noexcept nogil:
             return
         if job.lost.used and not _is_current(slot, job) and _take_places(slot, job):
             # They were written again meanwhile.
-            _push(engine, job)
+            reading_push(engine, job)
             return
         engine.read_error = 0
         if job.lost.used:
@@ -357,13 +384,28 @@ cdef void _take_up(Engine* engine, ReadJob* job) noexcept nogil:
         _wake(engine, slot, first, last)
 
 
+cdef void _take_up_piece(Engine* engine, ReadJob* job) noexcept nogil:
+    """Hear what has become of a job that reads a piece of a segment."""
+    if job.wanted.to:
+        piece_read(engine, job)
+    elif job.error > 0:
+        _delay(engine, job)
+        return
+    else:
+        load_read(engine, job)
+    _drop(job)
+
+
 cdef void reading_turn(Engine* engine) noexcept nogil:
     """Hear of what was read."""
     cdef ReadJob* job = <ReadJob*> chain_take(<void**> &engine.reads_performed)
     cdef ReadJob* following
     while job != NULL:
         following = job.next
-        _take_up(engine, job)
+        if job.file:
+            _take_up_piece(engine, job)
+        else:
+            _take_up(engine, job)
         job = following
     if engine.has_fetched:
         engine.has_fetched = False
@@ -374,7 +416,7 @@ cdef void reading_turn(Engine* engine) noexcept nogil:
     engine.reads_delayed = NULL
     while job != NULL:
         following = job.next
-        _push(engine, job)
+        reading_push(engine, job)
         job = following
 
 

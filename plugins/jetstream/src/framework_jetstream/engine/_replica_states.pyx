@@ -4,7 +4,8 @@ So the log gives up files, and a server that is far behind catches up. A stream 
 writes them. A consumer that is led here is ahead of its entries: it is written as a whole in one more entry, and all before that are
 needed no more. Where it is not led, it is what its entries say.
 
-    stream    StreamState, what describes it, the head, then each message behind its length (4)
+    stream    StreamState, what describes it, the head, then each message behind its length (4);
+              of one that is larger, which segments it has, as `_segments.pyx` writes it
     consumer  as `consumer/_state.pyx` writes it; nothing: the next entry has all
 """
 
@@ -17,7 +18,11 @@ from framework_jetstream.engine._consumer_commands cimport consumers_restored
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._control_groups cimport control_restore
 from framework_jetstream.engine._held_updates cimport update_followed
+from framework_jetstream.engine._pieces cimport pieces_are_given
 from framework_jetstream.engine._replicated cimport group_follow
+from framework_jetstream.engine._segments cimport (
+    SegmentsHead, files_are_needed, segments_are_written, segments_leave_job, segments_of, segments_remove,
+)
 from framework_jetstream.log._committed cimport entry_of
 from framework_jetstream.log._record cimport CONSUMER
 from framework_jetstream.raft._state cimport RaftMembers
@@ -41,11 +46,6 @@ cdef packed struct StreamState:
     uint32_t whole_bytes
     uint32_t reserved_too
     uint64_t message_count
-
-
-cdef bint _needs_files(const Engine* engine, const Replica* replica) noexcept nogil:
-    """Whether entries of a group are in files that are to be given up."""
-    return replica.placed_first < replica.placed_end and placed_at(replica, replica.placed_first).file.number < engine.trim_before
 
 
 cdef bint _keep(Engine* engine, Replica* replica, uint64_t index, const char* state, size_t length) noexcept nogil:
@@ -108,6 +108,11 @@ cdef char* stream_state(Slot* slot, const char* description, size_t description_
 cdef bint state_description(const LogEntry* entry, Text* description) noexcept nogil:
     """Return what describes a stream in a state of it; False: it makes no sense."""
     cdef StreamState head
+    cdef SegmentsHead named
+    if segments_of(entry.chars, entry.length, &named):
+        description.chars = entry.chars + entry.length - named.description_bytes
+        description.length = named.description_bytes
+        return True
     if entry.length < sizeof(head):
         return False
     memcpy(&head, entry.chars, sizeof(head))
@@ -116,25 +121,32 @@ cdef bint state_description(const LogEntry* entry, Text* description) noexcept n
     return head.version == VERSION and head.description_bytes <= entry.length - sizeof(head)
 
 
+cdef bint stream_is_small(const Engine* engine, const Slot* slot) noexcept nogil:
+    """Whether a stream may be in the log, and in memory, as a whole."""
+    cdef const Messages* messages = &slot.stream.messages
+    return messages.absent == 0 and messages.bytes + messages.count * MESSAGE_BYTES <= engine.small_bytes
+
+
 cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil:
     """Keep a stream as it is, if files are to be given up that have entries of it; False: not now."""
     cdef Replica* replica = slot.group.replica
-    cdef Messages* messages = &slot.stream.messages
     cdef char* text
     cdef size_t length
     cdef bint done
-    if not _needs_files(engine, replica):
+    if slot.job == NULL and (replica.is_held or pieces_are_given(engine, slot)):
+        # Its entries are held, and the files with them, until it is asked again.
         return True
-    if messages.bytes + messages.count * MESSAGE_BYTES > engine.small_bytes:
-        # Its entries are held, and the files with them.
+    if slot.job != NULL or not stream_is_small(engine, slot):
+        return segments_are_written(engine, slot)
+    if not files_are_needed(engine, slot.group):
         return True
-    if replica.is_held:
-        return False
     text = stream_state(slot, slot.group.description, slot.group.description_bytes, &length)
     if text == NULL:
         return False
     done = _keep(engine, replica, replica.raft.applied, text, length)
     free(text)
+    if done:
+        segments_remove(engine, slot)
     return done
 
 
@@ -161,17 +173,27 @@ cdef bint _read_stream(Slot* slot, const char* at, const char* end) noexcept nog
     return slot.stream.messages.count == head.message_count
 
 
-cdef void _restore_stream(Engine* engine, Slot* slot, const LogEntry* entry) noexcept nogil:
-    cdef Usage* usage = slot.stream.messages.usage
+cdef void consumers_follow(Engine* engine, Slot* slot) noexcept nogil:
+    """Let consumers go on when their stream has again what they have delivered."""
     cdef ConsumerSlot* consumer = slot.consumers
     cdef ConsumerSlot* following
-    update_followed(slot, entry.index, 0)
     while consumer != NULL:
         following = consumer.next
         if consumer.opened != NULL:
-            # They go on when their stream has again what they have delivered.
             group_follow(engine, consumer.group)
         consumer = following
+
+
+cdef void _restore_stream(Engine* engine, Slot* slot, const LogEntry* entry) noexcept nogil:
+    cdef Usage* usage = slot.stream.messages.usage
+    cdef SegmentsHead named
+    update_followed(slot, entry.index, 0)
+    if segments_of(entry.chars, entry.length, &named):
+        # They were loaded; see `_loading.pyx`.
+        return
+    consumers_follow(engine, slot)
+    segments_leave_job(engine, slot)
+    segments_remove(engine, slot)
     if usage != NULL:
         usage_add(usage, -<int64_t> slot.stream.messages.bytes)
         slot.stream.messages.usage = NULL
@@ -192,7 +214,7 @@ cdef bint consumer_is_kept(Engine* engine, ConsumerSlot* consumer) noexcept nogi
     cdef char* state
     cdef size_t length
     cdef bint done
-    if not _needs_files(engine, group.replica):
+    if not files_are_needed(engine, group):
         return True
     if consumer.slot != NULL:
         if group.saved_at and group.saved_in >= engine.trim_before:

@@ -24,6 +24,7 @@ from framework_jetstream.engine._groups cimport (
     refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
+from framework_jetstream.engine._peers cimport peer_may_say
 from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting,
@@ -310,6 +311,9 @@ cdef void _take_frame(Engine* engine, const framework_batch* batch, const framew
         engine.replicas.lies += 1
         return
     memcpy(&head, frame, sizeof(head))
+    if not peer_may_say(engine, row.link, head.sender):
+        engine.replicas.lies += 1
+        return
     replicas_step(engine.replicas, head.sender, frame, row.payload_length)
 
 

@@ -1,5 +1,7 @@
 """The C face of who performs jobs with segments; see `_segment_jobs.pyx`."""
 
+from libc.stdint cimport uint64_t
+
 from framework_jetstream.engine._state cimport Engine as State
 from framework_jetstream.engine._state cimport ReadJob, SegmentJob
 from framework_jetstream.store._bodies cimport BodyReader, SegmentFiles
@@ -12,9 +14,11 @@ cdef class SegmentJobs:
     cdef BodyReader reader
     cdef bint has_begun
     cdef object source
+    cdef int error  # of the job that was taken
 
     cdef void files(self, SegmentFiles* files)
     cdef void begin(self, State* state)
     cdef SegmentJob* next_job(self) noexcept nogil
     cdef bint read_one(self) noexcept nogil
+    cdef list effects(self, uint64_t group, uint64_t file, const char* chars, uint64_t length)
     cdef void job_done(self, SegmentJob* job, int error) noexcept nogil

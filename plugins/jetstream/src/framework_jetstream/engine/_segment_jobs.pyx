@@ -12,7 +12,7 @@ Size: the two ways of performing a job side by side, so that they agree, also in
 import os
 
 cimport cython
-from libc.errno cimport EINTR, EIO, ENOENT, ENOMEM, EREMOTE, errno
+from libc.errno cimport EBADMSG, EINTR, EIO, ENOENT, ENOMEM, EREMOTE, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
@@ -25,7 +25,8 @@ from framework_jetstream.engine._reading cimport read_perform
 from framework_jetstream.store._bodies cimport LOST, bodies_begin, bodies_end, bodies_forget
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGE_MORE, PAGES_AT, Pages, pages_new, pages_write
 from framework_jetstream.store._segment cimport SegmentWriter, segment_drop
-from framework_jetstream.stream._saving cimport Save, save_next
+from framework_jetstream.store._segment_moving cimport segment_move
+from framework_jetstream.stream._saving cimport save_next
 
 from framework_jetstream.log.record import Effect
 
@@ -159,14 +160,14 @@ cdef void _close_bytes(void* jobs, int64_t handle) noexcept nogil:
     pass
 
 
-cdef bytes _stored(const KeyRing* keys, const Save* save, const SegmentWriter* writer):
-    """Return what is to stand in the file that was written last."""
+cdef bytes _stored(const KeyRing* keys, uint64_t group, uint64_t file, const char* chars, uint64_t length):
+    """Return what is to stand in a file."""
     cdef Pages pages
     if not keys.cipher:
-        return writer.out.chars[:writer.out.used]
-    pages_new(keys, save.group, save.next_file - 1, writer.out.used, &pages)
+        return chars[:length]
+    pages_new(keys, group, file, length, &pages)
     data = bytearray(pages.stored)
-    pages_write(&pages, writer.out.chars, 0, (pages.length + PAGE_BYTES - 1) // PAGE_BYTES, data)
+    pages_write(&pages, chars, 0, (pages.length + PAGE_BYTES - 1) // PAGE_BYTES, data)
     return bytes(data)
 
 
@@ -266,16 +267,28 @@ cdef class SegmentJobs:
             bodies_forget(&self.reader, job.removed[at].group, job.removed[at].file)
         if job.removed != NULL:
             return effects
+        if job.arrival != NULL:
+            if not segment_move(job.sent, job.sent_bytes, &job.sender, &job.place):
+                self.error = EBADMSG
+                return []
+            return [*self.effects(job.place.group, job.place.file, job.sent, job.sent_bytes), (Effect.SYNC_DIRECTORY,)]
         while save_next(&job.save, &writer, &self.reader):
-            _name(name, job.save.group, job.save.next_file - 1)
-            data, file = _stored(&self.state.log.keys, &job.save, &writer), (<char*> name).decode()
-            effects += [(Effect.ALLOCATE, file, len(data)), (Effect.WRITE, file, 0, data), (Effect.SYNC, file)]
+            effects += self.effects(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
             segment_drop(&writer)
             free(writer.out.chars)
         return [*effects, (Effect.SYNC_DIRECTORY,)]
 
+    cdef list effects(self, uint64_t group, uint64_t file, const char* chars, uint64_t length):
+        """Return what writes a file."""
+        cdef char[NAME_BYTES] name
+        _name(name, group, file)
+        data, text = _stored(&self.state.log.keys, group, file, chars, length), (<char*> name).decode()
+        return [(Effect.ALLOCATE, text, len(data)), (Effect.WRITE, text, 0, data), (Effect.SYNC, text)]
+
     def done(self, int error=0):
         """Hear how the job went: errno of what failed, or 0."""
+        error = error or self.error
+        self.error = 0
         if self.state.taken.save.has_failed and not error:
             error = self.state.taken.save.error or ENOMEM
         self.job_done(self.state.taken, error)
@@ -401,22 +414,21 @@ cdef class SegmentThread(SegmentJobs):
         cdef uint64_t one = 1
         write(self.told_fd, &one, sizeof(one))
 
-    cdef int _write_plain(self, const char* name, const char* chars, uint64_t length) noexcept nogil:
+    cdef int _write_file(self, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
+        """Make a segment, encrypted if it has to be, and sync it; errno, 0: done."""
+        cdef char[NAME_BYTES] name
         cdef Piece piece
+        cdef int error
+        _name(name, group, file)
         memset(&piece, 0, sizeof(piece))
         piece.plain = chars
         piece.pages.stored = length
-        return self._write(name, &piece)
-
-    cdef int _write_encrypted(self, const char* name, const Save* save, const SegmentWriter* writer) noexcept nogil:
-        cdef Piece piece
-        cdef int error
-        memset(&piece, 0, sizeof(piece))
-        piece.plain = writer.out.chars
+        if not self.state.log.keys.cipher:
+            return self._write(name, &piece)
         piece.chars = <char*> malloc(PAGES_AT + PIECE_PAGES * (PAGE_BYTES + PAGE_MORE))
         if piece.chars == NULL:
             return ENOMEM
-        pages_new(&self.state.log.keys, save.group, save.next_file - 1, writer.out.used, &piece.pages)
+        pages_new(&self.state.log.keys, group, file, length, &piece.pages)
         error = self._write(name, &piece)
         free(piece.chars)
         return error
@@ -450,15 +462,10 @@ cdef class SegmentThread(SegmentJobs):
     cdef int _save(self, SegmentJob* job) noexcept nogil:
         """Write all files of a save, then sync their names; errno, 0: done."""
         cdef SegmentWriter writer
-        cdef char[NAME_BYTES] name
         cdef uint64_t file
         cdef int error = 0
         while not error and save_next(&job.save, &writer, &self.reader):
-            _name(name, job.save.group, job.save.next_file - 1)
-            if self.state.log.keys.cipher:
-                error = self._write_encrypted(name, &job.save, &writer)
-            else:
-                error = self._write_plain(name, writer.out.chars, writer.out.used)
+            error = self._write_file(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
             segment_drop(&writer)
             free(writer.out.chars)
         if job.save.has_failed:
@@ -472,9 +479,23 @@ cdef class SegmentThread(SegmentJobs):
         malloc_trim(0)
         return error
 
+    cdef int _take_in(self, SegmentJob* job) noexcept nogil:
+        """Write a segment that another server has sent, then its name; errno, 0: done."""
+        cdef int error
+        if not segment_move(job.sent, job.sent_bytes, &job.sender, &job.place):
+            return EBADMSG
+        error = self._write_file(job.place.group, job.place.file, job.sent, job.sent_bytes)
+        if not error and fsync(self.folder):
+            error = errno
+        if not error and job.storage_kind and self.place.asks_fd >= 0:
+            _ask(&self.place, ASK_KEEP, job.storage_kind, job.place.group, job.place.file)
+        return error
+
     cdef int _perform(self, SegmentJob* job) noexcept nogil:
         cdef char[NAME_BYTES] name
         cdef size_t at
+        if job.arrival != NULL:
+            return self._take_in(job)
         if job.removed == NULL:
             return self._save(job)
         for at in range(job.removed_count):

@@ -2,7 +2,9 @@
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
-from framework_jetstream.engine._state cimport Engine, SegmentJob, Slot
+from framework_jetstream.engine._state cimport Engine, Group, SegmentJob, Slot
+from framework_jetstream.store._segment cimport SegmentReader, SegmentRow
+from framework_jetstream.stream._saving cimport Loading
 
 
 cdef packed struct SegmentsHead:
@@ -15,13 +17,26 @@ cdef packed struct SegmentsHead:
     uint64_t last_seq
 
 
+cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil
+cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil
+cdef bint files_are_needed(const Engine* engine, const Group* group) noexcept nogil
 cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil
+cdef char* segments_text(Slot* slot, size_t* length) noexcept nogil
+cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil
 cdef void segments_look(Engine* engine, Slot* slot) noexcept nogil
 cdef void segments_spill(Engine* engine) noexcept nogil
 cdef void segments_turn(Engine* engine) noexcept nogil
+cdef void segment_remove(Engine* engine, uint64_t group, uint64_t file, uint64_t round) noexcept nogil
 cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil
+cdef void segments_leave_job(Engine* engine, Slot* slot) noexcept nogil
 cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil
 cdef void segments_free(Engine* engine) noexcept nogil
 cdef void segment_job_free(SegmentJob* job) noexcept nogil
+cdef void job_push(Engine* engine, SegmentJob* job) noexcept nogil
 cdef bint segments_of(const char* snapshot, size_t length, SegmentsHead* head) noexcept nogil
+cdef bint segments_take_rows(Slot* slot, const char* source, size_t count) noexcept nogil
+cdef bint segment_take(
+    Engine* engine, Slot* slot, Loading* loading, const SegmentRow* row, const char* chars, uint64_t size, SegmentReader* reader
+) noexcept nogil
+cdef void loading_lost(Engine* engine, Slot* slot, Loading* loading) noexcept nogil
 cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, size_t length, object read)

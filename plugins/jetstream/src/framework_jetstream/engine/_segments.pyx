@@ -10,19 +10,25 @@ and it is tried again under new numbers.
 Size: a save is begun, said and followed here, whoever wants it, and what it left is read here at a start.
 """
 
-from libc.errno cimport EREMOTE, ENOMEM
+from libc.errno cimport EBADMSG, EREMOTE, ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._arrivals cimport arrival_leave, arrival_let_go, arrival_written
 from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._groups cimport STATUS_NOT_THERE
+from framework_jetstream.engine._loading cimport load_leave
 from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
-from framework_jetstream.engine._state cimport REKEYING_DUE, REKEYING_OVER, Group, SegmentFile, slot_of
+from framework_jetstream.engine._state cimport REKEYING_DUE, REKEYING_OVER, Group, SegmentFile, command_free, slot_of
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.replication._replica_log cimport placed_at
+from framework_jetstream.replication._replicas cimport Replica, replica_can_snapshot, replica_snapshot
 from framework_jetstream.store._block cimport block_resident
 from framework_jetstream.store._pages cimport plain_bytes
 from framework_jetstream.store._segment cimport (
@@ -58,7 +64,7 @@ cdef enum:
 # ---- removal ---------------------------------------------------------------------------------------------------------------
 
 
-cdef void _remove(Engine* engine, uint64_t group, uint64_t file, uint64_t round) noexcept nogil:
+cdef void segment_remove(Engine* engine, uint64_t group, uint64_t file, uint64_t round) noexcept nogil:
     """Let a segment go when a round is synced, 0: at once; without memory it stays until the next start."""
     cdef SegmentFile* made
     if room_for(<void**> &engine.removable, &engine.removable_room, engine.removable_count, sizeof(SegmentFile)) == NULL:
@@ -75,19 +81,19 @@ cdef void _remove_written(Engine* engine, SegmentJob* job) noexcept nogil:
     """Let go what a save has written, of which nobody will know."""
     cdef uint64_t file
     for file in range(job.save.first_file, job.save.next_file):
-        _remove(engine, job.save.group, file, 0)
+        segment_remove(engine, job.save.group, file, 0)
 
 
 cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil:
     """Let all segments of a stream go when what was appended last is synced: nothing names them any more."""
     cdef size_t at
     for at in range(slot.segment_count):
-        _remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
+        segment_remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
     slot.segment_count = 0
     slot.saved_bytes = 0
 
 
-cdef void _push(Engine* engine, SegmentJob* job) noexcept nogil:
+cdef void job_push(Engine* engine, SegmentJob* job) noexcept nogil:
     cdef uint64_t one = 1
     chain_push(<void**> &engine.jobs, job, job)
     if engine.jobs_fd >= 0:
@@ -143,7 +149,7 @@ cdef void _sweep(Engine* engine) noexcept nogil:
             engine.removable[kept] = engine.removable[at]
             kept += 1
     engine.removable_count = kept
-    _push(engine, job)
+    job_push(engine, job)
 
 
 # ---- saving ----------------------------------------------------------------------------------------------------------------
@@ -155,16 +161,18 @@ cdef void segment_job_free(SegmentJob* job) noexcept nogil:
     free(job.save.lost.chars)
     free(<void*> job.description.chars)
     free(job.removed)
+    free(job.sent)
     free(job)
 
 
-cdef void _fail(Engine* engine, int error) noexcept nogil:
+cdef void saves_fail(Engine* engine, int error) noexcept nogil:
+    """Save nothing for a while."""
     engine.segment_error = error
     engine.saves_again_ns = engine.now_ns + AGAIN_NS
     wake_at(engine, engine.saves_again_ns)
 
 
-cdef void _begin(Engine* engine, Slot* slot) noexcept nogil:
+cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
     """Save a stream as it is now."""
     cdef SegmentJob* job = <SegmentJob*> calloc(1, sizeof(SegmentJob))
     cdef Group* group = slot.group
@@ -172,13 +180,13 @@ cdef void _begin(Engine* engine, Slot* slot) noexcept nogil:
     if job == NULL or description == NULL:
         free(job)
         free(description)
-        _fail(engine, ENOMEM)
+        saves_fail(engine, ENOMEM)
         return
     memcpy(description, group.description, group.description_bytes)
     job.description.chars = description
     job.description.length = <uint32_t> group.description_bytes
     job.slot = slot
-    job.index = group.applied
+    job.index = group.replica.raft.applied if group.replica != NULL else group.applied
     job.last_seq = slot.stream.messages.last_seq
     job.bytes = slot.stream.messages.bytes
     job.save.salt = engine.log.salt
@@ -192,17 +200,21 @@ cdef void _begin(Engine* engine, Slot* slot) noexcept nogil:
     job.storage_kind = slot.stream.limits.storage_kind
     if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
         segment_job_free(job)
-        _fail(engine, ENOMEM)
+        saves_fail(engine, ENOMEM)
         return
     slot.job = job
     engine.saves += 1
-    _push(engine, job)
+    job_push(engine, job)
 
 
 cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
     """Hear what has become of a job."""
     cdef Slot* slot = job.slot
-    if job.removed != NULL:
+    if job.arrival != NULL:
+        if job.error and job.error != EBADMSG:
+            saves_fail(engine, job.error)
+        arrival_written(engine, job)
+    if job.arrival != NULL or job.removed != NULL:
         segment_job_free(job)
         return
     engine.saves -= 1
@@ -213,7 +225,7 @@ cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
         segment_job_free(job)
         return
     save_end(&job.save, &slot.stream.messages)
-    slot.next_segment = job.save.next_file
+    slot.next_segment = max(slot.next_segment, job.save.next_file)
     if job.save.lost.used:
         # Of what had to be written again.
         reading_lose(engine, slot, &job.save.lost)
@@ -229,7 +241,7 @@ cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
         slot.remote_saves += 1
         job.error = engine.segment_error
         engine.saves_wait = True
-    _fail(engine, job.error)
+    saves_fail(engine, job.error)
     _remove_written(engine, job)
     slot.job = NULL
     segment_job_free(job)
@@ -254,15 +266,16 @@ cdef void segments_turn(Engine* engine) noexcept nogil:
 # ---- what the log is told --------------------------------------------------------------------------------------------------
 
 
-cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
-    """Tell the log which segments a stream has; False: it has no room now."""
+cdef char* segments_text(Slot* slot, size_t* length) noexcept nogil:
+    """Return which segments a stream has that was saved, as a SNAPSHOT says it, to be freed; NULL: no memory."""
     cdef SegmentJob* job = slot.job
-    cdef size_t length = sizeof(SegmentsHead) + job.save.rows.used + job.description.length
-    cdef char* text = <char*> malloc(length)
-    cdef SegmentsHead* head = <SegmentsHead*> text
-    cdef bint done
+    cdef char* text
+    cdef SegmentsHead* head
+    length[0] = sizeof(SegmentsHead) + job.save.rows.used + job.description.length
+    text = <char*> malloc(length[0])
     if text == NULL:
-        return False
+        return NULL
+    head = <SegmentsHead*> text
     memset(head, 0, sizeof(SegmentsHead))
     head.version = VERSION
     head.count = <uint32_t> (job.save.rows.used // sizeof(SegmentRow))
@@ -270,9 +283,21 @@ cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
     head.last_seq = job.last_seq
     memcpy(text + sizeof(SegmentsHead), job.save.rows.chars, job.save.rows.used)
     memcpy(text + sizeof(SegmentsHead) + job.save.rows.used, job.description.chars, job.description.length)
-    done = log_snapshot(
-        engine.log, slot.group.number, job.index, log_group(engine.log, slot.group.number).term, text, <uint32_t> length
-    )
+    return text
+
+
+cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
+    """Tell the log which segments a stream has; False: it has no room now."""
+    cdef Group* group = slot.group
+    cdef size_t length
+    cdef char* text = segments_text(slot, &length)
+    cdef bint done
+    if text == NULL:
+        return False
+    if group.replica != NULL:
+        done = replica_snapshot(engine.replicas, group.replica, slot.job.index, text, <uint32_t> length)
+    else:
+        done = log_snapshot(engine.log, group.number, slot.job.index, log_group(engine.log, group.number).term, text, <uint32_t> length)
     engine.has_appended = True
     free(text)
     return done
@@ -285,7 +310,7 @@ cdef void segments_look(Engine* engine, Slot* slot) noexcept nogil:
         engine.has_dead = True
 
 
-cdef void _follow(Engine* engine, Slot* slot) noexcept nogil:
+cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
     """Have the segments that a save has come to, and let go those that are not among them."""
     cdef SegmentJob* job = slot.job
     cdef SegmentRow* rows = <SegmentRow*> job.save.rows.chars
@@ -296,7 +321,7 @@ cdef void _follow(Engine* engine, Slot* slot) noexcept nogil:
         while new < count and rows[new].file != slot.segments[at].file and rows[new].last_seq < slot.segments[at].first_seq:
             new += 1
         if new == count or rows[new].file != slot.segments[at].file:
-            _remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
+            segment_remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
     free(slot.segments)
     slot.segments = rows
     slot.segment_count = count
@@ -323,17 +348,44 @@ cdef bint _has_other_keys(const Engine* engine, const Slot* slot) noexcept nogil
     return False
 
 
+cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
+    """Take up a save that has ended; False: it has not, or the log has no room now."""
+    cdef SegmentJob* job = slot.job
+    if job == NULL:
+        return True
+    if not job.is_done:
+        return False
+    if slot.group.replica != NULL and not replica_can_snapshot(slot.group.replica, job.index):
+        # A later state has come meanwhile, or it is not known any more who were members then.
+        _remove_written(engine, job)
+        slot.job = NULL
+        segment_job_free(job)
+        return True
+    if not _say(engine, slot):
+        return False
+    segments_follow(engine, slot)
+    return True
+
+
+cdef bint files_are_needed(const Engine* engine, const Group* group) noexcept nogil:
+    """Whether files to be given up have entries of a group that are nowhere else, and can be kept elsewhere now."""
+    cdef const Replica* replica = group.replica
+    if replica == NULL:
+        return log_group(engine.log, group.number).snapshot_index < group.due
+    if replica.placed_first == replica.placed_end or replica.raft.applied < replica.placed_first:
+        return False
+    return placed_at(replica, replica.placed_first).file.number < engine.trim_before
+
+
 cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
     """Go on with saving a stream; True: the log needs no entry of it that is in the files to be given up."""
     cdef Group* group = slot.group
-    if slot.job != NULL:
-        if not slot.job.is_done or not _say(engine, slot):
-            return False
-        _follow(engine, slot)
-    if log_group(engine.log, group.number).snapshot_index >= group.due and not _has_other_keys(engine, slot):
+    if not segments_are_said(engine, slot):
+        return False
+    if not files_are_needed(engine, group) and not _has_other_keys(engine, slot):
         return True
-    if group.applied >= group.due and not slot.is_restored:
-        _begin(engine, slot)
+    if (group.replica != NULL or group.applied >= group.due) and not slot.is_restored and slot.load == NULL:
+        segments_save(engine, slot)
     return False
 
 
@@ -356,7 +408,7 @@ cdef bint _may_begin(const Slot* slot) noexcept nogil:
     """Whether a stream can be saved now though the log may go on without that."""
     return (
         slot != NULL and slot.group != NULL and not slot.is_restored and slot.job == NULL and not slot.is_saving
-        and slot.group.replica == NULL
+        and slot.group.replica == NULL and slot.sharing == NULL
     )
 
 
@@ -365,7 +417,7 @@ cdef void _begin_sparse(Engine* engine) noexcept nogil:
     cdef uint32_t at
     for at in range(engine.slot_count):
         if _may_begin(engine.slots[at]) and engine.slots[at].leaves_sparse:
-            _begin(engine, engine.slots[at])
+            segments_save(engine, engine.slots[at])
             engine.spilling = engine.slots[at].number if engine.slots[at].job != NULL else 0
             return
     engine.leaves_sparse = False
@@ -386,7 +438,7 @@ cdef void _begin_largest(Engine* engine) noexcept nogil:
             most = bytes
             largest = slot
     if largest != NULL:
-        _begin(engine, largest)
+        segments_save(engine, largest)
         engine.spilling = largest.number if largest.job != NULL else 0
 
 
@@ -398,10 +450,8 @@ cdef void segments_spill(Engine* engine) noexcept nogil:
     cdef Slot* slot
     if engine.spilling:
         slot = slot_of(engine, engine.spilling)
-        if slot != NULL and slot.job != NULL:
-            if not slot.job.is_done or not _say(engine, slot):
-                return
-            _follow(engine, slot)
+        if slot != NULL and not segments_are_said(engine, slot):
+            return
         engine.spilling = engine.spill_above = 0
     engine.spill_above = min(engine.spill_above, engine.resident_bytes + engine.segment_bytes // SPILL_LOOKS)
     if engine.saves or engine.now_ns < engine.saves_again_ns:
@@ -418,12 +468,10 @@ cdef void segments_spill(Engine* engine) noexcept nogil:
 # ---- ends ------------------------------------------------------------------------------------------------------------------
 
 
-cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil:
-    """Let a stream go that may be being saved: what another thread reads stays until it has."""
+cdef void segments_leave_job(Engine* engine, Slot* slot) noexcept nogil:
+    """Forget a save; the messages that another thread reads stay until it has, and are no more the stream's."""
     cdef SegmentJob* job = slot.job
-    free(slot.segments)
-    slot.segments = NULL
-    slot.segment_count = 0
+    cdef Messages empty
     if job == NULL:
         return
     slot.job = NULL
@@ -433,17 +481,42 @@ cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil:
         return
     job.slot = NULL
     job.messages = slot.stream.messages
-    memset(&slot.stream.messages, 0, sizeof(slot.stream.messages))
     # What waits here is of no account any more.
     usage_add(job.messages.usage, -<int64_t> job.messages.bytes)
     job.messages.usage = NULL
+    memset(&empty, 0, sizeof(empty))
+    empty.overhead = slot.stream.messages.overhead
+    empty.header_overhead = slot.stream.messages.header_overhead
+    empty.usage = slot.stream.messages.usage
+    empty.resident = slot.stream.messages.resident
+    empty.fetch = slot.stream.messages.fetch
+    empty.owner = slot.stream.messages.owner
+    slot.stream.messages = empty
+
+
+cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil:
+    """Let a stream go that may be being saved, or come from elsewhere."""
+    free(slot.segments)
+    slot.segments = NULL
+    slot.segment_count = 0
+    segments_leave_job(engine, slot)
+    load_leave(slot)
+    arrival_leave(engine, slot)
+    if slot.sharing != NULL:
+        engine.sharings -= 1
+        answer_made(engine, slot.sharing.id, STATUS_NOT_THERE, 0)
+        command_free(slot.sharing)
+        slot.sharing = NULL
 
 
 cdef void _free_all(SegmentJob* job) noexcept nogil:
     cdef SegmentJob* following
     while job != NULL:
         following = job.next
-        if job.removed == NULL:
+        if job.arrival != NULL:
+            job.arrival.writing -= 1
+            arrival_let_go(job.arrival)
+        elif job.removed == NULL:
             save_end(&job.save, &job.messages)
             messages_free(&job.messages)
         segment_job_free(job)
@@ -473,8 +546,10 @@ cdef bint segments_of(const char* snapshot, size_t length, SegmentsHead* head) n
     return head.version == VERSION and length == sizeof(SegmentsHead) + head.count * sizeof(SegmentRow) + head.description_bytes
 
 
-cdef bint _take_rows(Slot* slot, const char* source, size_t count) noexcept nogil:
+cdef bint segments_take_rows(Slot* slot, const char* source, size_t count) noexcept nogil:
+    """Let a stream have segments, as SegmentRows say them; False: no memory."""
     cdef size_t at
+    free(slot.segments)
     slot.segments = <SegmentRow*> malloc(count * sizeof(SegmentRow))
     if slot.segments == NULL:
         return False
@@ -485,12 +560,25 @@ cdef bint _take_rows(Slot* slot, const char* source, size_t count) noexcept nogi
     return True
 
 
-cdef void _note_lost(Engine* engine, Slot* slot, Loading* loading) noexcept nogil:
+cdef void loading_lost(Engine* engine, Slot* slot, Loading* loading) noexcept nogil:
     cdef const LiveRun* lost = <LiveRun*> loading.lost.chars
     cdef size_t at
     for at in range(loading.lost.used // sizeof(LiveRun)):
         lose_range(engine, slot, lost[at].first_seq, lost[at].first_seq + lost[at].count - 1)
     free(loading.lost.chars)
+    loading.lost.chars = NULL
+
+
+cdef bint segment_take(
+    Engine* engine, Slot* slot, Loading* loading, const SegmentRow* row, const char* chars, uint64_t size, SegmentReader* reader
+) noexcept nogil:
+    """Append what lives of the next segment; the reader says what is damaged, and is to be closed."""
+    cdef bint is_open = segment_open(reader, chars, size, engine.log.salt, slot.group.number, row.file)
+    if is_open:
+        loading_read(loading, &slot.stream, reader)
+    elif loading.last == NULL and row.count:
+        lose_range(engine, slot, row.first_seq, row.last_seq)
+    return is_open
 
 
 cdef void _make_room(Engine* engine) noexcept nogil:
@@ -508,7 +596,7 @@ cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
     cdef const char* chars
     cdef uint64_t size
     cdef size_t at
-    cdef bint is_open, is_current
+    cdef bint is_current
     damaged = []
     for at in range(slot.segment_count):
         row = &slot.segments[at]
@@ -520,13 +608,9 @@ cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
             engine.rekeying = REKEYING_DUE
         size = len(data)
         with nogil:
-            is_open = segment_open(&reader, chars, size, engine.log.salt, slot.group.number, row.file)
-            if is_open:
-                loading_read(loading, &slot.stream, &reader)
+            segment_take(engine, slot, loading, row, chars, size, &reader)
         damaged += [(slot.group.number, row.file, it) for it in damage_of(&reader)]
         segment_close(&reader)
-        if not is_open and loading.last == NULL and row.count:
-            lose_range(engine, slot, row.first_seq, row.last_seq)
         _make_room(engine)
     return damaged
 
@@ -545,7 +629,7 @@ cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, siz
     cdef bint is_good, is_current
     if not segments_of(snapshot, length, &head) or head.count == 0:
         return []
-    if not _take_rows(slot, snapshot + sizeof(SegmentsHead), head.count):
+    if not segments_take_rows(slot, snapshot + sizeof(SegmentsHead), head.count):
         raise MemoryError
     slot.group.is_created = 1
     number = slot.segments[head.count - 1].file
@@ -561,7 +645,7 @@ cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, siz
         segment_close(&last)
         raise
     loading_end(&loading)
-    _note_lost(engine, slot, &loading)
+    loading_lost(engine, slot, &loading)
     if is_good:
         whole_end(&slot.stream, segment_state(&last))
     else:

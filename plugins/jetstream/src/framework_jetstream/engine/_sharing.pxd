@@ -5,3 +5,4 @@ from framework_jetstream.engine._state cimport Command, ConsumerSlot, Engine, Sl
 
 cdef int stream_share(Engine* engine, Slot* slot, Command* command) noexcept nogil
 cdef int consumer_share(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef void shares_turn(Engine* engine) noexcept nogil

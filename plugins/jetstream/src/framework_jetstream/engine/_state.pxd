@@ -12,15 +12,17 @@ from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
 from framework_jetstream.log._log cimport Log, LogPart
 from framework_jetstream.log._solo cimport Committer
+from framework_jetstream.raft._state cimport RaftRange
 from framework_jetstream.replication._replicas cimport Replica, Replicas
 from framework_jetstream.sourcing._programs cimport Programs
 from framework_jetstream.store._block cimport HeldBlock
 from framework_jetstream.store._bodies cimport SegmentFiles
-from framework_jetstream.store._segment cimport Buffer, SegmentRow
+from framework_jetstream.store._segment cimport Buffer, SegmentReader, SegmentRow
+from framework_jetstream.store._segment_moving cimport SegmentPlace
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, Stream
 from framework_jetstream.stream._messages cimport Messages
-from framework_jetstream.stream._saving cimport Save
+from framework_jetstream.stream._saving cimport Loading, Save
 from framework_jetstream.stream._subject_terms cimport Room, terms_drop
 from framework_jetstream.stream._usage cimport Usage
 
@@ -65,6 +67,8 @@ cdef enum Verb:
     GROUP_STATE
     STEP_DOWN
     CHANGE_MEMBER
+    LINK_PEER
+    RESIGN
 
 
 cdef enum EventKind:
@@ -281,6 +285,13 @@ cdef struct SegmentJob:
     size_t removed_count
     uint32_t storage_kind
     # Who is to keep what was written; 0: the folder.
+    Arrival* arrival
+    # Of which a segment is to be written that another server has sent; NULL: none is.
+    char* sent
+    uint64_t sent_bytes
+    SegmentPlace sender
+    SegmentPlace place
+    # What it is there, and is to be here.
     int error
     # errno: nothing of it is to be used.
     uint8_t is_done
@@ -299,8 +310,59 @@ cdef struct ReadJob:
     size_t row_count
     Buffer lost
     # LiveRuns of messages that are not there any more.
+    uint64_t file
+    # Of which a piece is to be read as it is; 0: messages are.
+    uint64_t offset
+    uint64_t piece_bytes
+    char* piece
+    uint64_t state_index
+    # Of the state that the segment is a part of.
+    RaftRange wanted
+    # By another server; none, without its number: to be loaded here.
     int error
     # errno: it is tried again.
+
+
+cdef struct Arrival:
+    # A state in segments, on its way from another server.
+    Slot* slot
+    # NULL: nobody wants it any more.
+    uint64_t index
+    uint64_t total
+    # Bytes of all of it.
+    uint64_t salt
+    uint64_t group
+    # Of the sender.
+    char* part
+    # What is coming now: a head, the state, or a segment.
+    uint64_t part_bytes
+    uint64_t part_used
+    char* state
+    # As it is to be kept here; NULL: it has not come yet.
+    uint64_t state_bytes
+    SegmentRow* rows
+    # Its segments, as the sender has them.
+    uint32_t row_count
+    uint32_t row_at
+    # The one that is coming.
+    uint64_t first_file
+    # Here; one after the other.
+    uint32_t writing
+    # Jobs that are not back.
+    uint8_t has_failed
+
+
+cdef struct Load:
+    # A state in segments that takes the place of what a stream is, segment by segment.
+    uint64_t index
+    uint64_t last_seq
+    Loading loading
+    SegmentReader last
+    # The last segment, which says what lives of all.
+    char* last_chars
+    size_t row_at
+    # The next one that is loaded.
+    uint8_t is_done
 
 
 cdef struct Lost:
@@ -561,6 +623,14 @@ cdef struct Slot:
     # What it had when it was saved last.
     SegmentJob* job
     # That saves it; NULL: none does.
+    Arrival* arrival
+    Load* load
+    int64_t given_ns
+    # When another server was given a piece of it.
+    Command* sharing
+    # That others are to have it too; NULL: not asked.
+    uint8_t is_saved_once
+    # For that, while publishers went on.
     Waiting* reading
     # What waits for bytes, the last one first.
     uint8_t is_losing
@@ -619,6 +689,12 @@ cdef enum:
     # As soon as a new file of the log is begun.
     REKEYING_GIVES_UP = 2
     # Until the files before it are given up.
+
+
+cdef struct PeerLink:
+    # A connection to another server.
+    uint64_t link
+    uint64_t server
 
 
 cdef struct Engine:
@@ -700,6 +776,8 @@ cdef struct Engine:
     uint32_t peers_account
     Text peers_prefix
     # What a server is told has this subject, with its number behind.
+    PeerLink* peer_links
+    uint32_t peer_link_count
     int64_t ticked_ns
     # So far time has passed for them.
     bint is_full_told
@@ -789,6 +867,8 @@ cdef struct Engine:
     # A stream with no more is written to the log as a whole.
     uint32_t saves
     # That were begun and have not come back.
+    uint32_t sharings
+    # Streams that others are to have too.
     int64_t saves_again_ns
     # Behind an error.
     int segment_error

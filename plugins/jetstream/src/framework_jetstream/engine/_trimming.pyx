@@ -14,6 +14,7 @@ from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
 from framework_jetstream.engine._replica_states cimport consumer_is_kept, stream_is_kept
 from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_spill, segments_turn
+from framework_jetstream.engine._sharing cimport shares_turn
 from framework_jetstream.engine._state cimport REKEYING_DUE, REKEYING_GIVES_UP, REKEYING_OVER, ConsumerSlot, Group, Slot
 from framework_jetstream.log._appending cimport log_group_close, log_group_describe, log_group_new, log_snapshot
 from framework_jetstream.log._committed cimport log_file_count, log_forget, log_trim
@@ -138,6 +139,8 @@ cdef bint _is_in_log(Engine* engine, Slot* slot) noexcept nogil:
 cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
     """Go on with saving a stream; True: nothing more is to be said of it."""
     cdef Group* group = slot.group
+    if slot.sharing != NULL:
+        return False
     if group.replica != NULL:
         return stream_is_kept(engine, slot)
     # What is in no memory is not written to the log again.
@@ -227,6 +230,8 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
     segments_turn(engine)
     if engine.log.file == NULL or engine.log.failed:
         return
+    if engine.sharings:
+        shares_turn(engine)
     if not engine.trim_before:
         segments_spill(engine)
         if engine.rekeying:
@@ -241,5 +246,8 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
     if not engine.trim_waits and engine.saves == 0 and engine.now_ns >= engine.saves_again_ns and _is_said(engine):
         # The last SNAPSHOT is in this round, or in one before it.
         engine.trim_waits = engine.log.round_number
-    if engine.trim_waits and engine.log.synced >= engine.trim_waits and log_trim(engine.log, engine.trim_before):
-        engine.trim_before = 0
+    if engine.trim_waits and engine.log.synced >= engine.trim_waits:
+        if log_trim(engine.log, engine.trim_before):
+            engine.trim_before = 0
+        # What is held still is looked at again.
+        engine.trim_waits = 0

@@ -15,7 +15,7 @@ from framework.wire.event_ids import EventIds
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine._segment_jobs import SegmentThread
 from framework_jetstream.engine.refusals import refusal_texts
-from framework_jetstream.engine.verbs import CONTROL_GROUP, Event
+from framework_jetstream.engine.verbs import CONTROL_GROUP, Event, Verb
 from framework_jetstream.log.folder import StoreError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from framework.spec import Port
     from framework.sublist.transform import Program
     from framework_jetstream.api.saved import Restored
-    from framework_jetstream.engine.verbs import Verb
     from framework_jetstream.log import Log
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.raft.records import Settings
@@ -273,6 +272,10 @@ class EngineLink:
             programs=programs,
         )
         self._waiting[asked] = (owner, then)
+
+    def tell_peer(self, connection: int, server: int) -> None:
+        """Say to which server a connection leads, by its number; 0: it is gone."""
+        self._engine.command(Verb.LINK_PEER, 0, numbers=(connection, server))
 
     def next_consumer(self) -> int:
         """Return a number that no consumer has had."""

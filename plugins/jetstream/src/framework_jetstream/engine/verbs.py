@@ -103,6 +103,11 @@ class Verb(IntEnum):
     CHANGE_MEMBER = 118
     """Of what: a `GroupOf`; a `Change` of `raft.records`, and of whom. The answer has the index of
     the entry; one that is refused has a `Refused` there."""
+    LINK_PEER = 119
+    """Id of a connection, and number of the server to which it leads, 0: it is gone. There is no
+    answer."""
+    RESIGN = 120
+    """Of what: a `GroupOf`. This server neither votes nor leads there until it is started again."""
 
 
 class Event(IntEnum):

@@ -6,6 +6,7 @@ from framework_jetstream.raft._state cimport Raft, RaftMessage, RaftReady
 
 
 cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil
+cdef void fetch_give_up(Raft* raft) noexcept nogil
 cdef void fetch_tick(Raft* raft, uint64_t ticks) noexcept nogil
 cdef void fetch_asked(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef bint range_received(Raft* raft, const RaftMessage* message) noexcept nogil

@@ -42,6 +42,8 @@ cdef uint64_t _next_source(Raft* raft) noexcept nogil:
 
 cdef void _ask(Raft* raft) noexcept nogil:
     cdef RaftMessage message
+    if raft.holds_fetch or raft.fetch.is_whole:
+        return
     if not raft.fetch.source:
         raft.fetch.source = _next_source(raft)
         raft.fetch.of_snapshot = False
@@ -61,10 +63,9 @@ cdef void _ask(Raft* raft) noexcept nogil:
     say(raft, &message)
 
 
-cdef void _give_up_source(Raft* raft) noexcept nogil:
+cdef void fetch_give_up(Raft* raft) noexcept nogil:
     """Ask somebody else, when the leader says again that there is something to fetch."""
-    raft.fetch.is_out = False
-    raft.fetch.of_snapshot = False
+    raft.fetch.is_out = raft.fetch.of_snapshot = raft.fetch.is_whole = False
     raft.fetch.source = 0
 
 
@@ -80,7 +81,7 @@ cdef void fetch_tick(Raft* raft, uint64_t ticks) noexcept nogil:
     if raft.fetch.is_out and raft.fetch.chunk == NULL:
         raft.fetch.ticks += <uint32_t> ticks
         if raft.fetch.ticks >= raft.settings.election_ticks:
-            _give_up_source(raft)
+            fetch_give_up(raft)
 
 
 cdef bint _is_asked(const Raft* raft, const RaftMessage* message, bint of_snapshot) noexcept nogil:
@@ -105,15 +106,15 @@ cdef bint range_received(Raft* raft, const RaftMessage* message) noexcept nogil:
         if message.index > raft.commit:
             _begin_snapshot(raft)
         else:
-            _give_up_source(raft)
+            fetch_give_up(raft)
         return True
     if message.index != raft.commit:  # meanwhile more was committed here
-        _give_up_source(raft)
+        fetch_give_up(raft)
         return True
     if message.log_term != log_term_at(&raft.log, raft.commit):
         return False
     if not message.entry_count:
-        _give_up_source(raft)
+        fetch_give_up(raft)
         return True
     through = take_entries(raft, raft.commit, message)
     if through > raft.match_through:
@@ -186,7 +187,7 @@ cdef bint chunk_received(Raft* raft, const RaftMessage* message) noexcept nogil:
     if not _is_asked(raft, message, True):
         return True
     if message.index <= raft.commit:
-        _give_up_source(raft)
+        fetch_give_up(raft)
         return True
     next_entry(next_entry(message.entries, &members), &piece)
     if message.commit == 0:
@@ -229,23 +230,30 @@ cdef void _install(Raft* raft) noexcept nogil:
     members_begin(raft, &raft.fetch.members)
 
 
-cdef void chunk_give(Raft* raft, RaftReady* ready) noexcept nogil:
-    """Hand a piece over, and go on with the next one, or install the snapshot that is complete."""
-    if raft.fetch.chunk == NULL:
-        return
+cdef void _give(Raft* raft, RaftReady* ready) noexcept nogil:
     ready.chunk = raft.fetch.chunk
     ready.chunk_bytes = raft.fetch.chunk_bytes
     ready.chunk_offset = raft.fetch.chunk_offset
     ready.chunk_index = raft.fetch.snapshot_index
     raft.fetch.chunk = NULL
     raft.fetch.is_out = False
-    if raft.fetch.offset < raft.fetch.snapshot_bytes:
-        _ask(raft)
-        return
-    if raft.fetch.snapshot_index > raft.commit:
+    raft.fetch.is_whole = raft.fetch.offset >= raft.fetch.snapshot_bytes
+    _ask(raft)
+
+
+cdef void _end_snapshot(Raft* raft) noexcept nogil:
+    raft.fetch.is_whole = raft.fetch.of_snapshot = False
+    if raft.fetch.snapshot_index > raft.commit and raft.role == FOLLOWER:
         _install(raft)
         if raft.leader:
             acknowledge(raft)
-    raft.fetch.of_snapshot = False
     if raft.commit < raft.fetch.goal:
         _ask(raft)
+
+
+cdef void chunk_give(Raft* raft, RaftReady* ready) noexcept nogil:
+    """Hand a piece over, and go on with the next one, or install the snapshot that is complete, as soon as the caller lets it."""
+    if raft.fetch.chunk != NULL:
+        _give(raft, ready)
+    if raft.fetch.is_whole and not raft.holds_snapshot:
+        _end_snapshot(raft)

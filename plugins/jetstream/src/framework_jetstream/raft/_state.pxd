@@ -200,6 +200,7 @@ cdef struct RaftFetch:  # what this server fetches
     uint32_t turn  # whose turn it is to be asked
     bint is_out
     bint of_snapshot
+    bint is_whole  # all of the snapshot was given, and is to be installed
     uint64_t snapshot_index
     uint64_t snapshot_term
     uint64_t snapshot_bytes
@@ -265,6 +266,8 @@ cdef struct Raft:
     size_t read_room
     # Catching up.
     RaftFetch fetch
+    bint holds_fetch  # the caller has not done with what came: nothing more is asked for
+    bint holds_snapshot  # nor may it be installed
     uint64_t install_index  # a snapshot was installed and has to be written; 0: none
     bint install_keeps
     # To the caller.

@@ -128,33 +128,47 @@ cdef void _frame_entries(Replicas* replicas, Replica* replica, const RaftRange* 
         _entry(frame, entry.term, entry.kind, entry.chars, entry.length)
 
 
-cdef void _frame_piece(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil:
-    """Send a piece of the snapshot, from the offset on that was asked for."""
+cdef void frame_piece(
+    Replicas* replicas, Replica* replica, const RaftRange* wanted, uint64_t total, const char* piece, uint32_t length
+) noexcept nogil:
+    """Send a piece of the snapshot, unless there is another one meanwhile.
+
+    Args:
+        total: Bytes of the snapshot, with all that it refers to.
+    """
     cdef RaftMessage message = _answer(replica, wanted, SNAPSHOT_CHUNK)
-    cdef uint64_t offset = wanted.last_index
     cdef char text[MEMBERS_BYTES_MAX]
     cdef RaftMembers members
-    cdef uint32_t members_bytes, piece_bytes
-    cdef size_t length
-    cdef const char* state = snapshot_read(replicas, replica, &members, &length)
+    cdef uint32_t members_bytes
+    cdef size_t state_bytes
     cdef OutgoingFrame* frame
-    if state == NULL or members.index != wanted.index or offset > length:
+    if snapshot_read(replicas, replica, &members, &state_bytes) == NULL or members.index != wanted.index:
         return
     members_bytes = members_write(&members, text)
-    piece_bytes = <uint32_t> (length - offset) if length - offset < wanted.bytes_max else wanted.bytes_max
-    message.context = length
+    message.context = total
     message.entry_count = 2
-    frame = _begin(replicas, &message, 2 * sizeof(EntryHead) + members_bytes + piece_bytes)
+    frame = _begin(replicas, &message, 2 * sizeof(EntryHead) + members_bytes + length)
     if frame == NULL:
         return
     _entry(frame, wanted.log_term, ENTRY_MEMBERS, text, members_bytes)
-    _entry(frame, wanted.log_term, ENTRY_DATA, state + offset, piece_bytes)
+    _entry(frame, wanted.log_term, ENTRY_DATA, piece, length)
+
+
+cdef void _frame_state(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil:
+    """Send a piece of a state that is all there is, from the offset on that was asked for."""
+    cdef uint64_t offset = wanted.last_index
+    cdef RaftMembers members
+    cdef size_t length
+    cdef const char* state = snapshot_read(replicas, replica, &members, &length)
+    if state != NULL and offset <= length:
+        frame_piece(replicas, replica, wanted, length, state + offset, <uint32_t> min(length - offset, <uint64_t> wanted.bytes_max))
 
 
 cdef void frame_range(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil:
     """Send what a peer fetches."""
     if wanted.is_chunk:
-        _frame_piece(replicas, replica, wanted)
+        if replicas.parts.give == NULL or not replicas.parts.give(replicas.parts.self, replica, wanted):
+            _frame_state(replicas, replica, wanted)
     else:
         _frame_entries(replicas, replica, wanted)
 

@@ -142,19 +142,26 @@ cdef void replica_drop(Replicas* replicas, Replica* replica) noexcept nogil:
 # ---- snapshots ---------------------------------------------------------------------------------------------------------
 
 
+cdef char* _kept_text(const RaftMembers* members, const char* state, size_t length, uint32_t* kept_bytes) noexcept nogil:
+    """Return a state as it is kept, to be freed; NULL: no memory."""
+    cdef char* text = <char*> malloc(4 + MEMBERS_BYTES_MAX + length)
+    cdef uint32_t used
+    if text == NULL:
+        return NULL
+    used = members_write(members, text + 4)
+    memcpy(text, &used, 4)
+    memcpy(text + 4 + used, state, length)
+    kept_bytes[0] = <uint32_t> (4 + used + length)
+    return text
+
+
 cdef bint snapshot_keep(
     Replicas* replicas, Replica* replica, uint64_t index, uint64_t term, const RaftMembers* members, const char* state, size_t length
 ) noexcept nogil:
     """Keep the state up to an index in the log; False: it has no room now."""
-    cdef char* text = <char*> malloc(4 + MEMBERS_BYTES_MAX + length)
-    cdef uint32_t used
-    cdef bint done
-    if text == NULL:
-        return False
-    used = members_write(members, text + 4)
-    memcpy(text, &used, 4)
-    memcpy(text + 4 + used, state, length)
-    done = log_snapshot(replicas.log, replica.number, index, term, text, <uint32_t> (4 + used + length))
+    cdef uint32_t kept_bytes
+    cdef char* text = _kept_text(members, state, length, &kept_bytes)
+    cdef bint done = text != NULL and log_snapshot(replicas.log, replica.number, index, term, text, kept_bytes)
     free(text)
     return done
 
@@ -164,15 +171,9 @@ cdef bint snapshot_begin(
     const char* state, size_t length,
 ) noexcept nogil:
     """Let a group of one voter be described anew, and keep what it is as what groups of several servers keep; False: no room now."""
-    cdef char* text = <char*> malloc(4 + MEMBERS_BYTES_MAX + length)
-    cdef uint32_t used
-    cdef bint done
-    if text == NULL:
-        return False
-    used = members_write(members, text + 4)
-    memcpy(text, &used, 4)
-    memcpy(text + 4 + used, state, length)
-    done = log_group_become(replicas.log, number, description, description_bytes, text, <uint32_t> (4 + used + length))
+    cdef uint32_t kept_bytes
+    cdef char* text = _kept_text(members, state, length, &kept_bytes)
+    cdef bint done = text != NULL and log_group_become(replicas.log, number, description, description_bytes, text, kept_bytes)
     free(text)
     return done
 

@@ -14,7 +14,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport Log, LogEntry, LogFile
 from framework_jetstream.log._solo cimport Committer
-from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRead, RaftSettings
+from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRange, RaftRead, RaftReady, RaftSettings
 from framework_jetstream.replication._replica_ids cimport ReplicaIds
 
 
@@ -85,6 +85,14 @@ cdef struct IncomingFrame:  # what entries refer to until they are written
     IncomingFrame* next
 
 
+cdef struct ReplicaParts:  # who has what states refer to; NULL: they are all that there is
+    void* self
+    # False: the state itself is sent; else the piece that is wanted is sent with `frame_piece`, now or later.
+    bint (*give)(void* self, Replica* replica, const RaftRange* wanted) noexcept nogil
+    # False: it is kept here; else `replica_arrived` says what the state is, when all that it refers to is durable.
+    bint (*take)(void* self, Replica* replica, const RaftReady* ready) noexcept nogil
+
+
 cdef struct ReadAnswer:
     uint32_t number  # of the group
     RaftRead read
@@ -94,6 +102,7 @@ cdef struct Replicas:
     Log* log
     uint64_t server
     uint64_t random
+    ReplicaParts parts
     RaftSettings settings
     bint is_begun
     bint is_full  # not all that Raft has is written, or will be by the rounds of the log: frames are still referred to
@@ -137,6 +146,12 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
 cdef void replicas_turn(Replicas* replicas) noexcept nogil
 # Entries of a group up to `index`, which are applied, are in this state; False: refused now, or not applied.
 cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil
+# Whether they can be kept as a state: they are applied, and it is known whose group it was then.
+cdef bint replica_can_snapshot(Replica* replica, uint64_t index) noexcept nogil
+# All of a state that came in pieces is here: it takes the place of the log. It is the callee's from now on.
+cdef void replica_arrived(Replica* replica, char* state, size_t length) noexcept nogil
+# It can't be had from whom it was asked of.
+cdef void replica_gives_up(Replica* replica) noexcept nogil
 # What was given last of a group, which is `entry`, can't be applied yet; and now it can, or nobody knows: it is given again.
 cdef void replica_hold(Replica* replica, const LogEntry* entry) noexcept nogil
 cdef void replica_go_on(Replicas* replicas, Replica* replica) noexcept nogil

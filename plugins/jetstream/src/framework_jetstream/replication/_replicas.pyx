@@ -11,6 +11,7 @@ from framework_jetstream.log._log cimport LOG_BUSY, LOG_FAILED, LOG_NOT_LEADER, 
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_durable_round
 from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, RecordHead
+from framework_jetstream.raft._catching_up cimport fetch_give_up
 from framework_jetstream.raft._elections cimport stand
 from framework_jetstream.raft._entries cimport log_term_at, room_for
 from framework_jetstream.raft._members cimport members_at
@@ -283,10 +284,12 @@ cdef void _applies(Replicas* replicas, Replica* replica) noexcept nogil:
     replicas.applying_last = replica
 
 
-cdef bint _take_piece(Replica* replica, const RaftReady* ready) noexcept nogil:
+cdef bint _take_piece(Replicas* replicas, Replica* replica, const RaftReady* ready) noexcept nogil:
     """Keep a piece of a snapshot; False: no memory."""
     cdef size_t wanted
     cdef char* grown
+    if replicas.parts.take != NULL and replicas.parts.take(replicas.parts.self, replica, ready):
+        return True
     if ready.chunk_offset == 0:
         replica.incoming_bytes = 0
     wanted = replica.incoming_bytes + ready.chunk_bytes
@@ -313,7 +316,7 @@ cdef void _take_reads(Replicas* replicas, Replica* replica, const RaftReady* rea
 cdef void _perform(Replicas* replicas, Replica* replica, const RaftReady* ready) noexcept nogil:
     """Do what Raft wants, in its order; what is to be written may have to wait for the log."""
     cdef size_t at
-    if ready.chunk != NULL and not _take_piece(replica, ready):
+    if ready.chunk != NULL and not _take_piece(replicas, replica, ready):
         replicas.log.failed = ENOMEM  # half a snapshot would be taken for a whole one
     if ready.write:
         wish(replica, ready)
@@ -443,18 +446,35 @@ cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:
     return False
 
 
-cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil:
-    """Keep the state that entries up to `index` have led to; they can go then. False: the log has no room, or it is not applied."""
+cdef bint replica_can_snapshot(Replica* replica, uint64_t index) noexcept nogil:
     cdef RaftMembers members
     if index > replica.raft.applied or index >= replica.placed_end or index < replica.placed_first:
         return False
-    if not members_at(replica.raft, index, &members):
+    return members_at(replica.raft, index, &members)
+
+
+cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil:
+    """Keep the state that entries up to `index` have led to; they can go then. False: the log has no room, or `replica_can_snapshot`."""
+    cdef RaftMembers members
+    if not replica_can_snapshot(replica, index) or not members_at(replica.raft, index, &members):
         return False
     if not snapshot_keep(replicas, replica, index, log_term_at(&replica.raft.log, index), &members, state, length):
         return False
     raft_compact(replica.raft, index, &members)
     forget_up_to(replicas, replica, index)
     return True
+
+
+cdef void replica_arrived(Replica* replica, char* state, size_t length) noexcept nogil:
+    free(replica.incoming)
+    replica.incoming = state
+    replica.incoming_bytes = replica.incoming_room = length
+    replica.raft.holds_snapshot = replica.raft.holds_fetch = False
+
+
+cdef void replica_gives_up(Replica* replica) noexcept nogil:
+    fetch_give_up(replica.raft)
+    replica.raft.holds_snapshot = replica.raft.holds_fetch = False
 
 
 cdef Committer replicated_committer(Replicas* replicas) noexcept nogil:

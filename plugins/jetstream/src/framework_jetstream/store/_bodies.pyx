@@ -342,3 +342,17 @@ cdef int bodies_read(
         if error > 0:
             return error
     return 0
+
+
+cdef int bodies_plain(BodyReader* reader, uint64_t group, uint64_t file, uint64_t offset, char* into, size_t length) noexcept nogil:
+    """Read a piece of a segment as it was before it was encrypted; errno, LOST, 0: all of it was read."""
+    cdef int error = 0
+    cdef OpenSegment* segment = _segment(reader, group, file, &error)
+    if segment == NULL:
+        return error
+    # What is read here takes the place of the block that was read last.
+    reader.file = 0
+    error = _read(reader, segment, offset, &reader.stored, length)
+    if error == 0:
+        memcpy(into, reader.stored.chars, length)
+    return error

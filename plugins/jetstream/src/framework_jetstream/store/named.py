@@ -6,13 +6,20 @@ Written by `engine/_segments.pyx`.
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from framework_jetstream.log.record import NewerVersionError
 
+if TYPE_CHECKING:
+    from framework_jetstream.log.record import GroupState
+
 _VERSION: Final = 1
+_BEGIN: Final = struct.pack("<H", _VERSION)
+"""Of a state in segments; other states of streams have other versions."""
+_LENGTH: Final = struct.Struct("<I")
+"""Of the members, which come before the state of a group of several servers."""
 _HEAD: Final = struct.Struct("<HHIIIQ")
 _ROW: Final = struct.Struct("<5Q")
 
@@ -24,6 +31,20 @@ class NamedSegments(Struct, frozen=True):
     """Of the stream, as it was when they were written."""
     files: dict[int, int]
     """Messages by number of the file, when it was written; in order of sequences."""
+
+
+def named_segments(state: GroupState, *, is_shared: bool) -> NamedSegments | None:
+    """Return which segments the group of a stream has; None: none.
+
+    Raises:
+        NewerVersionError: A newer version has said it.
+    """
+    if not is_shared:
+        return segments_of(state.snapshot)
+    if len(state.snapshot) < _LENGTH.size:
+        return None
+    text = state.snapshot[_LENGTH.size + _LENGTH.unpack_from(state.snapshot)[0] :]
+    return segments_of(text) if text[:2] == _BEGIN else None
 
 
 def segments_of(snapshot: bytes) -> NamedSegments | None:

@@ -15,6 +15,7 @@ cdef packed struct WholeMessage:
 
 cdef size_t whole_size(const Stream* stream) noexcept nogil
 cdef void whole_write(const Stream* stream, char* to) noexcept nogil
+cdef void whole_begin(Stream* stream) noexcept nogil
 cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept nogil
 cdef bint whole_read_message(Stream* stream, const char* source, size_t length) noexcept nogil
 cdef bint whole_add(

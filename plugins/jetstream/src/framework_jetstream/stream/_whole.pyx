@@ -85,7 +85,7 @@ cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
     memcpy(to, &head, sizeof(head))
 
 
-cdef void _begin_again(Stream* stream) noexcept nogil:
+cdef void whole_begin(Stream* stream) noexcept nogil:
     """Forget all of a stream but its limits and name."""
     cdef Limits limits = stream.limits
     cdef Stream fresh
@@ -118,7 +118,7 @@ cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept
     memcpy(&head, source, sizeof(head))
     if not VERSION_LEAST <= head.version <= VERSION or head.last_id_length > length - sizeof(head):
         return False
-    _begin_again(stream)
+    whole_begin(stream)
     if head.last_id_length:
         stream.last_id = <char*> malloc(head.last_id_length)
         if stream.last_id != NULL:
