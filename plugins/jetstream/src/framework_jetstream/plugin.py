@@ -142,7 +142,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
                 stream=it.saved.config.name,
                 account=it.saved.account,
             )
-        parts.monitor.watch(parts.link.trouble, restored.damaged)
+        parts.monitor.watch(partial(_trouble, parts), restored.damaged)
         parts.monitor.watch_storage(parts.storage.problems, restored.offline)
         parts.book.offline.update({(it.account, it.config.name): it for it in restored.offline})
         parts.link.hear_of_losses(parts.monitor.lose)
@@ -171,6 +171,11 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
             said_bytes_max=_PORT_BYTES_MAX,
         )
     ]
+
+
+def _trouble(parts: Parts) -> str:
+    """Return what is wrong with the files of a server, or with its part in the meta group."""
+    return parts.link.trouble() or (parts.cluster.view.failure if parts.cluster else "")
 
 
 async def _all_of(replies: Iterable[Reply[None]]) -> None:

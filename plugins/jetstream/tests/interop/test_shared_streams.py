@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import urllib.error
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ CONFIG = """jetstream {{ store_dir: "{}", replication: true }}
 http: "127.0.0.1:-1"
 accounts {{ $SYS {{ users: [ {{ user: sys, password: x }} ] }} }}
 """
+RAISING = Path(__file__).parent / "raising_placement.py"
 NAMES = ("n1", "n2", "n3")
 TIMEOUT_S = 2.0
 """Of a request."""
@@ -31,6 +34,11 @@ REFUSED = 10036
 @pytest.fixture
 def cluster(fleet, tmp_path):
     """Return three servers that share streams, by name; all belong to the meta group."""
+    return started(fleet, tmp_path)
+
+
+def started(fleet, tmp_path, *plugins):
+    """Return what `cluster` is, with more plugins."""
     servers = {}
     for name in NAMES:
         routes = ",".join(f"nats://127.0.0.1:{it.cluster_port}" for it in servers.values())
@@ -38,6 +46,7 @@ def cluster(fleet, tmp_path):
             *("-cluster", "nats://127.0.0.1:-1", "-cluster_name", "test", "-n", name),
             *(("-routes", routes) if routes else ()),
             *PLUGIN,
+            *plugins,
             config=CONFIG.format(tmp_path / name),
             clustered=True,
         )
@@ -269,6 +278,28 @@ def test_the_meta_leader_steps_down_when_an_operator_asks(cluster, tmp_path):
 
     after = until(lambda: {meta_leader(it) for it in cluster.values()} - {"", before})
     assert after < set(NAMES)
+
+
+def problems(server):
+    """Return what is wrong with a server, as it says itself."""
+    try:
+        return server.document("/healthz").get("error", "")
+    except urllib.error.HTTPError as error:
+        return json.loads(error.read())["error"]
+
+
+def test_a_server_whose_meta_group_fails_goes_on_without_it(fleet, tmp_path, connect):
+    cluster = started(fleet, tmp_path, "-plugin", str(RAISING))
+    failed = meta_leader(cluster["n1"])
+    others = [it for it in NAMES if it != failed]
+    client = connect(cluster[others[0]])
+
+    wanted = {"name": "BAD", "subjects": ["bad.>"]}
+    assert client.ask("$JS.API.STREAM.CREATE.BAD", wanted) == b""
+    assert "this policy is no good" in until(lambda: problems(cluster[failed]))
+    until(lambda: meta_leader(cluster[others[0]]) in others)
+    assert create(client, 1)["did_create"]
+    assert connect(cluster[failed]).publish(1) == 1
 
 
 def test_the_cli_shows_it(cluster, tmp_path):

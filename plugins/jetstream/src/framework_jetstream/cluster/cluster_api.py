@@ -169,6 +169,14 @@ class ClusterApi:
         except _NotMineError:
             request.reply.set(None)
 
+    def refuse(self, request: JetStream.ApiRequest) -> None:
+        """Answer without a say in the meta group: others do, but for what is led here."""
+        found = subject_of(request.tokens)
+        entry = self._book.get(request.account, found.stream) if found else None
+        is_led = found is not None and entry is not None and entry.is_leader
+        error = failure(ErrCode.CLUSTER_NOT_AVAILABLE).error
+        request.reply.set(refused(found.kind, error) if found and is_led else None)
+
     # -- who answers -----------------------------------------------------------------------------
 
     def _only_leader(self) -> None:

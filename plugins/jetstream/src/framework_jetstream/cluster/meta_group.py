@@ -5,7 +5,9 @@ Size: the cases of one actor.
 
 from __future__ import annotations
 
+import traceback
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -194,6 +196,26 @@ class MetaGroup(Component):
 
     @override
     def on_receive(self, message: object) -> object:
+        if not self._view.failure:
+            try:
+                return self._receive(message)
+            except Exception as error:  # noqa: BLE001 - the server goes on without this group
+                self._fail(error)
+        if isinstance(message, MetaGroup.Request):
+            self._api.refuse(message.request)
+        return None
+
+    def _fail(self, error: Exception) -> None:
+        """Have no say in the group until the next start: something may be half done here."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        self._view.failure = f"this server is no more in the meta group: {error!r} ({where})"
+        self._report(self._view.failure)
+        self.leader.leave_office()
+        self.decisions.end()
+        self._ask(Verb.RESIGN, lambda _: None, numbers=(GroupOf.CONTROL,))
+
+    def _receive(self, message: object) -> object:
         self.leader.tell_time(self.now_ns(), self._clock())
         match message:
             case EngineAnswers():

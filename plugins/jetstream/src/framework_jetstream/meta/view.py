@@ -134,6 +134,8 @@ class ClusterView:
         self.leader_since_ns = 0
         """Unix time since when who leads it does so, as far as this server saw it."""
         self.is_founded = False
+        self.failure = ""
+        """Why this server has no say in the meta group; empty: it has."""
         self.refused = 0
         """Letters that make no sense."""
         self._cluster = cluster
