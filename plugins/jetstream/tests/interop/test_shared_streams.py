@@ -295,7 +295,8 @@ def test_a_server_whose_meta_group_fails_goes_on_without_it(fleet, tmp_path, con
     client = connect(cluster[others[0]])
 
     wanted = {"name": "BAD", "subjects": ["bad.>"]}
-    assert client.ask("$JS.API.STREAM.CREATE.BAD", wanted) == b""
+    said = client.ask("$JS.API.STREAM.CREATE.BAD", wanted)
+    assert not said or json.loads(said)["error"]["err_code"] == NOBODY
     assert "this policy is no good" in until(lambda: problems(cluster[failed]))
     until(lambda: meta_leader(cluster[others[0]]) in others)
     assert create(client, 1)["did_create"]
