@@ -8,6 +8,8 @@ What is in memory is bounded by `cache_bytes`, beside what is in no segment yet:
 
 Messages that the disk does not give back as they were written are lost. They are told of by sequence, and removed by an entry of the log;
 until that is applied nothing more of the stream is read. An error of the system is no loss: it is tried again.
+
+Size: all that is read back goes one way, whoever waits for it.
 """
 
 from libc.errno cimport EREMOTE, ENOMEM
