@@ -14,10 +14,11 @@ from framework_jetstream.sharing import shares_streams
 ROUTES = ["nats://b:6222", "nats://c:6222"]
 
 
-def server(routes=(), gateway="", **cluster):
+def server(routes=(), gateway="", remotes=(), **cluster):
+    gateways = [{"name": name, "urls": urls} for name, urls in remotes]
     sections = {
         "cluster": {"port": 6222, "host": "a", "advertise": "", "routes": routes, **cluster},
-        "gateway": {"name": gateway} if gateway else None,
+        "gateway": {"name": gateway, "gateways": gateways} if gateway else None,
     }
     return SimpleNamespace(config=SimpleNamespace(section=sections.get))
 
@@ -34,10 +35,10 @@ def config(tmp_path):
     [
         (None, server(ROUTES), True),
         (None, server(), False),
-        (None, server(ROUTES, gateway="east"), False),
+        (None, server(ROUTES, gateway="east"), True),
         (None, server(ROUTES, port=None), False),
         (True, server(), True),
-        (True, server(ROUTES, gateway="east"), True),
+        (False, server(ROUTES, gateway="east"), False),
         (True, server(port=None), False),
         (False, server(ROUTES), False),
     ],
@@ -79,3 +80,10 @@ def test_what_a_store_remembers_is_not_begun_again(tmp_path):
 )
 def test_a_server_counts_itself_among_those_of_its_routes(routes, count):
     assert server_count(server(routes)) == count
+
+
+def test_servers_of_other_clusters_are_counted_by_their_gateways():
+    remotes = [("east", ["nats://a:7222"]), ("west", ["nats://b:7222", "nats://c:7222"])]
+    of = server(["nats://a:6222"], gateway="east", remotes=remotes)
+
+    assert server_count(of) == 3

@@ -21,16 +21,14 @@ def is_clustered(server: ServerContext) -> bool:
 def shares_streams(server: ServerContext, config: JetStreamConfig) -> bool:
     """Return whether a server shares streams: as `replication` says, or else as nats-server does.
 
-    That is where routes are configured. Clusters of a supercluster keep to what `replication` says,
-    since there is no meta group over gateways; and a store whose server had it alone stays so.
+    That is where routes are configured. A store whose server had it alone stays so.
 
     Source: nats-server `jetstream_cluster.go`, `enableJetStreamClustering`.
     """
     if config.replication is not None:
         return config.replication and is_clustered(server)
     cluster = server.config.section("cluster") or {}
-    gateway = server.config.section("gateway") or {}
-    has_routes = is_clustered(server) and bool(cluster.get("routes")) and not gateway.get("name")
+    has_routes = is_clustered(server) and bool(cluster.get("routes"))
     return has_routes and not began_alone(config)
 
 

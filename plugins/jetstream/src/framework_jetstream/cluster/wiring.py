@@ -198,15 +198,19 @@ def placement_request(stream: StreamAssignment) -> PlacementRequest:
 
 
 def server_count(server: ServerContext) -> int:
-    """Return how many servers the configuration says there are: those of routes, and this one.
+    """Return how many servers the configuration says there are.
 
-    One fewer than there are could let two halves found a group each.
+    This one, those of its routes, and those of gateways to other clusters: a supercluster has one
+    meta group. One fewer than there are could let two halves found a group each.
 
-    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`, which counts routes alone.
+    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`, which counts routes, not itself.
     """
     cluster: Any = server.config.section("cluster") or {}
     routes = [urlsplit(it) for it in cluster.get("routes") or ()]
     names = {*_LOOPBACK, cluster.get("host"), socket.gethostname()}
     names.add(str(cluster.get("advertise") or "").rpartition(":")[0])
     others = [it for it in routes if it.port != cluster.get("port") or it.hostname not in names]
-    return max(_SERVERS_MIN, len(others) + 1)
+    gateway: Any = server.config.section("gateway") or {}
+    elsewhere = [it for it in gateway.get("gateways") or () if it["name"] != gateway.get("name")]
+    remote = sum(len(it["urls"]) + bool(it.get("url")) for it in elsewhere)
+    return max(_SERVERS_MIN, len(others) + 1 + remote)
