@@ -203,7 +203,7 @@ def server_count(server: ServerContext) -> int:
     This one, those of its routes, and those of gateways to other clusters: a supercluster has one
     meta group. One fewer than there are could let two halves found a group each.
 
-    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`, which counts routes, not itself.
+    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`, which counts routes alone.
     """
     cluster: Any = server.config.section("cluster") or {}
     routes = [urlsplit(it) for it in cluster.get("routes") or ()]
