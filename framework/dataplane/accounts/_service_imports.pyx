@@ -380,7 +380,6 @@ cdef int _answered(State* state, Import* imported, Message* message) noexcept no
     memcpy(passage.subject, answer.asked.key.chars, answer.asked.key.length)
     passage.message.subject = passage.subject
     passage.message.subject_length = answer.asked.key.length
-    passage.message.shown = NULL
     if message.reply_length and not is_reserved(state, KEEPS_REPLY, message.reply, message.reply_length):
         # An answer may ask back. In an account that imports from itself, that may end this very way, as the oldest of too many.
         back = response_mapping_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share, False)

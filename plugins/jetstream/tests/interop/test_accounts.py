@@ -11,6 +11,19 @@ accounts {
   B { jetstream: enabled, users: [{ user: b, password: b }] }
 }
 """
+IMPORTED = """
+jetstream { store_dir: "%s" }
+accounts {
+  A {
+    jetstream: enabled, users: [{ user: a, password: a }]
+    exports: [{ service: "$JS.API.>", response_type: stream }]
+  }
+  B {
+    users: [{ user: b, password: b }]
+    imports: [{ service: { account: A, subject: "$JS.API.>" } }]
+  }
+}
+"""
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 
 
@@ -33,6 +46,19 @@ def test_accounts_have_streams_of_their_own(fleet, log_in, tmp_path):
         assert seq_of_b == 1
         assert held == [2, 1]
         assert names == [["S"], None]
+
+
+def test_messages_keep_their_subjects_on_the_way_to_another_account(fleet, log_in, tmp_path):
+    server = fleet.start(*PLUGIN, config=IMPORTED % tmp_path)
+    with server.client() as one, server.client() as other:
+        a = log_in(one, user="a", **{"pass": "a"})
+        a.api("STREAM.CREATE.S", {"name": "S", "subjects": ["s"], "storage": "memory"})
+        a.ask("s", b"of a")
+        config = {"durable_name": "C", "ack_policy": "none"}
+        a.api("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config})
+        [(subject, _, body)] = log_in(other, user="b", **{"pass": "b"}).fetch("S", "C", 1)
+
+    assert (subject, body) == (b"s", b"of a")
 
 
 def test_a_stream_of_an_account_that_is_gone_is_kept_and_comes_back_with_it(
