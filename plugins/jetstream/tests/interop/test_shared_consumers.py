@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from urllib.error import HTTPError
 
 import nats
 import pytest
@@ -412,3 +414,38 @@ def test_reads_are_linearizable_where_a_stream_wants_it(ours, apis):
     assert stale == 0
     assert refused["error"]["err_code"] == 10052
     assert found["n1"]("STREAM.DELETE.LIN")["success"]
+
+
+def test_who_is_made_again_at_once_is_there_on_all_servers(ours, apis):
+    api = apis(ours)["n1"]
+    stream(api, "AGAIN")
+    wanted = {"stream_name": "AGAIN", "config": {"durable_name": "C", "ack_policy": "explicit"}}
+    text = json.dumps(wanted).encode()
+    for _ in range(20):
+        assert "error" not in api("CONSUMER.DURABLE.CREATE.AGAIN.C", text)
+        assert api("CONSUMER.DELETE.AGAIN.C").get("success") is True
+    api("CONSUMER.DURABLE.CREATE.AGAIN.C", text)
+    query = "/healthz?account=APP&stream=AGAIN&consumer=C"
+
+    def is_everywhere():
+        with suppress(HTTPError):  # 503 where it is missing
+            return all(it.document(query)["status"] == "ok" for it in ours.values())
+        return False
+
+    shared.until(is_everywhere)
+
+
+def test_a_stream_that_is_made_again_at_once_is_there_on_all_servers(ours, apis):
+    api = apis(ours)["n2"]
+    for _ in range(5):
+        stream(api, "ANEW")
+        assert api("STREAM.DELETE.ANEW")["success"]
+    stream(api, "ANEW")
+
+    def everywhere():
+        found = [
+            it.document("/jsz?acc=APP&streams=1")["account_details"][0] for it in ours.values()
+        ]
+        return all("ANEW" in [it["name"] for it in one["stream_detail"]] for one in found)
+
+    shared.until(everywhere)

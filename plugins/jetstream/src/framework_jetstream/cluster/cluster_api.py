@@ -37,7 +37,7 @@ from framework_jetstream.cluster.limits import (
     check_stream_shared,
 )
 from framework_jetstream.cluster.usage import account_stats, usage_subject
-from framework_jetstream.consumer.consumer import Consumer, time_from_request
+from framework_jetstream.consumer.consumer import time_from_request
 from framework_jetstream.consumer.rules import replicas_of, settle_metadata
 from framework_jetstream.engine.verbs import CONTROL_GROUP, GroupOf, Verb
 from framework_jetstream.meta.answering import LATE_NS, Part, View, part_of, verdict
@@ -325,30 +325,21 @@ class ClusterApi:
         return self._view.peer in consumer.group.hosts or consumer.group.storage == "memory"
 
     def _repeats(self, request: JetStream.ApiRequest, found: ApiSubject) -> bool:
-        """Answer a request for what there is and is led here; False: it is another one."""
+        """Answer a request for a stream that there is and is led here; False: it is another one.
+
+        It has not been deleted: who leads it answers that, too.
+        """
         entry = self._book.get(request.account, found.stream)
-        if entry is None or not entry.group:
+        if entry is None or not entry.group or found.kind != "stream_create":
             return False
         try:
-            if found.kind == "stream_create" and entry.is_leader:
-                if self._wanted_stream(request, found.stream) == entry.config:
-                    assert entry.stream is not None
-                    entry.stream.tell(Stream.Request("stream_create", b"", request.reply))
-                    return True
-            elif found.kind == "consumer_create" and found.rest:
-                others = {name: it.config for name, it in entry.consumers.items()}
-                config = self._changes(entry.config).wanted(request.payload, found, others)
-                known = entry.consumers.get(config.name)
-                if known is not None and known.is_leader and known.config == config:
-                    assert known.consumer is not None
-                    is_taken_up = config.sourcing  # begins again behind what is acknowledged
-                    repeat = Consumer.Request("consumer_create", b"", request.reply)
-                    update = Consumer.Update(config, request.reply)
-                    known.consumer.tell(update if is_taken_up else repeat)
-                    return True
+            is_repeated = self._wanted_stream(request, found.stream) == entry.config
         except ApiFailure:
-            pass  # the meta leader refuses it
-        return False
+            return False  # the meta leader refuses it
+        if entry.is_leader and is_repeated:
+            assert entry.stream is not None
+            entry.stream.tell(Stream.Request("stream_create", b"", request.reply))
+        return entry.is_leader and is_repeated
 
     # -- streams ---------------------------------------------------------------------------------
 
@@ -570,7 +561,8 @@ class ClusterApi:
             if wanted.direct or wanted.sourcing:
                 check_identity(request.headers, stream.created_ns)
             target = asset._replace(consumer=wanted.name)
-            if wanted.name in known and wanted != known[wanted.name]:
+            if wanted.name in known:
+                # Who leads it answers when it has heard of this, and so of all that was before.
                 text = msgspec.json.encode(wanted)
                 return self._leader.configure(target, text, 0, request.subject)
             is_in_memory = config.storage == "memory" or wanted.mem_storage

@@ -370,7 +370,7 @@ class Consumer(Component):
         """Have another configuration; who leads it says so."""
         self._look()
         if config == self._entry.config:
-            reply.set(None)
+            self._say_repeated(reply)
             return
         before_ns = self._paused_until_ns()
 
@@ -383,6 +383,13 @@ class Consumer(Component):
             self._say_updated(reply, told)
 
         self._change(config, "consumer_create", reply, changed)
+
+    def _say_repeated(self, reply: Reply[bytes | None]) -> None:
+        """Answer who asked for what there is."""
+        if self._entry.is_leader:
+            self._ask(Verb.CONSUMER_STATE, partial(self._say_updated, reply))
+        else:
+            reply.set(None)
 
     def _say_updated(self, reply: Reply[bytes | None], told: EngineAnswer) -> None:
         """Answer; a consumer of a stream elsewhere begins again behind what was acknowledged."""

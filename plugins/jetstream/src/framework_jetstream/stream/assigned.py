@@ -137,6 +137,8 @@ class AssignedAssets:
         elif asset.consumer:
             entry.stream.tell(Stream.StopConsumer(effect.group_name, Reply()))
         elif entry.group == effect.group_name:
+            # Another one of its name may be assigned at once.
+            self._book.remove(entry)
             entry.stream.tell(Stream.Request("stream_delete", b"", Reply()))
 
     def _reply_to(self, asked: Asked | None) -> Reply[bytes | None]:

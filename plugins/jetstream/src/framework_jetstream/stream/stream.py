@@ -214,6 +214,8 @@ class Stream(Component):
         self._places = places
         self._clock = clock
         self._consumers = entry.consumers
+        self._successors: dict[str, Stream.StartConsumer] = {}
+        """Assigned consumers whose predecessors of the same name have not ended here yet."""
         self._asked: Reply[bytes | None] | None = None
         self._group_told: tuple[tuple[int, ...], bytes] | None = None
         self._handlers = {
@@ -479,7 +481,8 @@ class Stream(Component):
 
         def end(told: EngineAnswer) -> None:
             if told.status:
-                self._book.put(self._entry)
+                if self._book.get(self._entry.account, self._entry.config.name) is None:
+                    self._book.put(self._entry)
                 error = failure(ErrCode.STREAM_DELETE, err=NOT_STORED).error
                 request.reply.set(refused("stream_delete", error))
             else:
@@ -834,8 +837,11 @@ class Stream(Component):
                 self._stop_consumer(group, reply)
 
     def _start_consumer(self, request: Stream.StartConsumer) -> None:
-        """Have a consumer; one that there is already goes on."""
+        """Have a consumer; one that is there goes on, another one of its name ends first."""
         known = self._consumers.get(request.config.name)
+        if known is not None and known.group != request.group:
+            self._successors[request.config.name] = request
+            return
         if known is not None:
             self._change_consumer(request.group, request.config, request.reply)
             return
@@ -852,11 +858,15 @@ class Stream(Component):
         self, group: str, config: ConsumerConfig, reply: Reply[bytes | None]
     ) -> None:
         """Let a consumer follow what was decided of it; after a start it may have been before."""
-        entry = self._consumers.get(config.name)
+        entry, successor = self._consumers.get(config.name), self._successors.get(config.name)
+        if successor is not None and successor.group == group:
+            self._successors[config.name] = msgspec.structs.replace(successor, config=config)
         if entry is not None and entry.group == group and entry.consumer is not None:
             entry.consumer.tell(Consumer.Change(config, reply))
 
     def _stop_consumer(self, group: str, reply: Reply[bytes | None]) -> None:
+        for name in [name for name, it in self._successors.items() if it.group == group]:
+            del self._successors[name]
         entry = next((it for it in self._consumers.values() if it.group == group), None)
         if entry is not None and entry.consumer is not None:
             entry.consumer.tell(Consumer.Request("consumer_delete", b"", reply))
@@ -921,6 +931,9 @@ class Stream(Component):
     def _forget_consumer(self, entry: ConsumerEntry) -> None:
         if self._consumers.get(entry.config.name) is entry:
             del self._consumers[entry.config.name]
+        successor = self._successors.pop(entry.config.name, None)
+        if successor is not None:
+            self._start_consumer(successor)
 
     def _pass_on(self, request: Stream.Request) -> None:
         entry = self._consumers.get(request.rest[0])
