@@ -16,10 +16,11 @@ from framework.testing import await_pools, free_port, peers
 from framework.tests.supervise.running import Runs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "OPERATING.md").read_text("utf-8")
-CLUSTERS = PAGE[PAGE.index("## Clusters") : PAGE.index("## Reload")]
-TOPOLOGIES = PAGE[PAGE.index("## Topologies") : PAGE.index("## Secrets")]
+SEVERAL = PAGE[PAGE.index("## Clusters") : PAGE.index("## Reload")]
 SHARED = PAGE[PAGE.index("## Streams on several") : PAGE.index("## Superclusters")]
-REST = PAGE.replace(CLUSTERS, "").replace(TOPOLOGIES, "").replace(SHARED, "")
+CLUSTERS = SEVERAL.replace(SHARED, "")
+TOPOLOGIES = PAGE[PAGE.index("## Topologies") : PAGE.index("## Secrets")]
+REST = PAGE.replace(SEVERAL, "").replace(TOPOLOGIES, "")
 
 
 def blocks(text, kind=""):
