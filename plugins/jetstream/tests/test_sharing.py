@@ -36,6 +36,8 @@ def config(tmp_path):
         (None, server(ROUTES), True),
         (None, server(), False),
         (None, server(ROUTES, gateway="east"), True),
+        (None, server(gateway="east", remotes=[("west", ["nats://b:7222"])]), True),
+        (None, server(gateway="east"), False),
         (None, server(ROUTES, port=None), False),
         (True, server(), True),
         (False, server(ROUTES, gateway="east"), False),

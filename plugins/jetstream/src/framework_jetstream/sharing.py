@@ -21,15 +21,17 @@ def is_clustered(server: ServerContext) -> bool:
 def shares_streams(server: ServerContext, config: JetStreamConfig) -> bool:
     """Return whether a server shares streams: as `replication` says, or else as nats-server does.
 
-    That is where routes are configured. A store whose server had it alone stays so.
+    That is where routes are configured, or gateways to other clusters, as a server has that is a
+    cluster by itself. A store whose server had it alone stays so.
 
-    Source: nats-server `jetstream_cluster.go`, `enableJetStreamClustering`.
+    Source: nats-server `jetstream_cluster.go`, `enableJetStreamClustering`, which wants routes.
     """
     if config.replication is not None:
         return config.replication and is_clustered(server)
     cluster = server.config.section("cluster") or {}
-    has_routes = is_clustered(server) and bool(cluster.get("routes"))
-    return has_routes and not began_alone(config)
+    gateway = server.config.section("gateway") or {}
+    has_others = bool(cluster.get("routes")) or bool(gateway.get("gateways"))
+    return is_clustered(server) and has_others and not began_alone(config)
 
 
 def began_alone(config: JetStreamConfig) -> bool:

@@ -1,7 +1,6 @@
-"""Which server each connection between servers leads to: nobody speaks for another one.
+"""Which server each route leads to: nobody speaks for a server that has a route of its own.
 
-Frames come by routes alone, straight from who has made them, and no client may publish there. What comes by a connection that is not told
-yet is sent again.
+No client may publish where frames come. Those of servers of other clusters come by a gateway, or by the route of who has the gateway.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -20,9 +19,15 @@ cdef uint32_t _place(const Engine* engine, uint64_t link) noexcept nogil:
 
 
 cdef bint peer_may_say(const Engine* engine, uint64_t link, uint64_t sender) noexcept nogil:
-    """Whether a connection leads to the server that a frame is said to be from."""
-    cdef uint32_t at = _place(engine, link)
-    return at < engine.peer_link_count and engine.peer_links[at].server == sender
+    """Whether a frame that is said to be from a server may come by a connection: by any, unless another one leads to that server."""
+    cdef uint32_t at
+    cdef bint is_elsewhere = False
+    for at in range(engine.peer_link_count):
+        if engine.peer_links[at].server == sender:
+            if engine.peer_links[at].link == link:
+                return True
+            is_elsewhere = True
+    return not is_elsewhere
 
 
 cdef int peer_linked(Engine* engine, Command* command) noexcept nogil:
