@@ -330,16 +330,18 @@ class ClusterApi:
         It has not been deleted: who leads it answers that, too.
         """
         entry = self._book.get(request.account, found.stream)
-        if entry is None or not entry.group or found.kind != "stream_create":
+        if found.kind != "stream_create" or entry is None or not entry.group:
+            return False
+        if not entry.is_leader:
             return False
         try:
             is_repeated = self._wanted_stream(request, found.stream) == entry.config
         except ApiFailure:
             return False  # the meta leader refuses it
-        if entry.is_leader and is_repeated:
+        if is_repeated:
             assert entry.stream is not None
             entry.stream.tell(Stream.Request("stream_create", b"", request.reply))
-        return entry.is_leader and is_repeated
+        return is_repeated
 
     # -- streams ---------------------------------------------------------------------------------
 

@@ -213,6 +213,8 @@ class MetaGroup(Component):
         self._report(self._view.failure)
         self.leader.leave_office()
         self.decisions.end()
+        # Nothing is to be placed here any more: it would not be opened.
+        self._say(ALL, Leaving(self._host.server_id))
         self._ask(Verb.RESIGN, lambda _: None, numbers=(GroupOf.CONTROL,))
 
     def _receive(self, message: object) -> object:
