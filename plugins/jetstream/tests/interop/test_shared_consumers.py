@@ -421,7 +421,7 @@ def test_who_is_made_again_at_once_is_there_on_all_servers(ours, apis):
     stream(api, "AGAIN")
     wanted = {"stream_name": "AGAIN", "config": {"durable_name": "C", "ack_policy": "explicit"}}
     text = json.dumps(wanted).encode()
-    for _ in range(20):
+    for _ in range(8):
         assert "error" not in api("CONSUMER.DURABLE.CREATE.AGAIN.C", text)
         assert api("CONSUMER.DELETE.AGAIN.C").get("success") is True
     api("CONSUMER.DURABLE.CREATE.AGAIN.C", text)
@@ -433,6 +433,7 @@ def test_who_is_made_again_at_once_is_there_on_all_servers(ours, apis):
         return False
 
     shared.until(is_everywhere)
+    assert api("STREAM.DELETE.AGAIN")["success"]
 
 
 def test_a_stream_that_is_made_again_at_once_is_there_on_all_servers(ours, apis):
@@ -449,3 +450,4 @@ def test_a_stream_that_is_made_again_at_once_is_there_on_all_servers(ours, apis)
         return all("ANEW" in [it["name"] for it in one["stream_detail"]] for one in found)
 
     shared.until(everywhere)
+    assert api("STREAM.DELETE.ANEW")["success"]
