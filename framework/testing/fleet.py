@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import random
 import socket
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from framework.testing import peers
+from framework.testing.forked_server import PROGRAM
 from framework.testing.server_process import ServerProcess
 
 OURS = "ours"
@@ -76,7 +76,7 @@ class Fleet:
     def program(kind: str) -> list[str | Path]:
         """Return the words that run a server of this kind, before its flags."""
         if kind == OURS:
-            return [sys.executable, "-m", "framework", "serve"]
+            return [*PROGRAM, "serve"]
         return [Path(kind) if os.sep in kind else peers.find(kind)]
 
     def start_cluster(self, *kinds: str, flags: tuple[str, ...] = ()) -> list[ServerProcess]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from framework.testing.errors import ServerFailedError
+from framework.testing.forked_server import ForkedServer, can_fork
 
 START_TIMEOUT_S = 30.0
 """Far more than a start takes, as machines that run tests are busy."""
@@ -33,24 +34,28 @@ class WatchedProcess:
         self._log: list[str] = []
         self._ended = False
         self._changed = threading.Condition()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[str] | ForkedServer | None = None
 
     def run(self) -> None:
         """Start the process; it may not be there yet for those who want something of it."""
-        self._process = subprocess.Popen(
-            self.command,
-            cwd=self._folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="backslashreplace",
-            env={
-                **os.environ,
-                "PYTHONWARNINGS": "default::ResourceWarning",
-                "PYTHONUNBUFFERED": "1",
-            },
-        )
+        environment = {
+            **os.environ,
+            "PYTHONWARNINGS": "default::ResourceWarning",
+            "PYTHONUNBUFFERED": "1",
+        }
+        if can_fork(self.command):
+            self._process = ForkedServer(self.command, self._folder, environment)
+        else:
+            self._process = subprocess.Popen(
+                self.command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="backslashreplace",
+                env=environment,
+            )
         self._reader = threading.Thread(target=self._read, name=f"log of {self.name}", daemon=True)
         self._reader.start()
 

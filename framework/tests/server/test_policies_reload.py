@@ -152,7 +152,7 @@ class World:
             return [it.body or it.line for it in client.flush()]
 
     def seen(self, count: int) -> list[str]:
-        """What the tap has got, once these are at least `count`: it hears on a thread of its own."""
+        """What the tap has got, at least `count`: it hears on a thread of its own."""
         found: dict[str, list[str]] = await_answer(
             self.server, lambda: self.server.document("/seen"), lambda it: len(it["seen"]) >= count
         )
