@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -299,8 +300,15 @@ def test_requests_are_answered_by_all_servers(cluster: Cluster) -> None:
 def test_filters_choose_servers(cluster: Cluster) -> None:
     last = cluster.names[-1]
 
-    assert set(cluster.documents("variables", "--name", last)) == {last}
-    assert set(cluster.documents("variables", "--tags", "all", "--tags", last)) == {last}
+    def check(*words: str) -> None:
+        assert set(cluster.documents("variables", *words)) == {last}
+
+    with ThreadPoolExecutor() as pool:  # the CLI waits for more answers than these can have
+        for done in [
+            pool.submit(check, "--name", last),
+            pool.submit(check, "--tags", "all", "--tags", last),
+        ]:
+            done.result()
 
 
 def test_an_account_is_described(cluster: Cluster) -> None:
@@ -311,12 +319,18 @@ def test_an_account_is_described(cluster: Cluster) -> None:
 
 
 def test_a_user_asks_who_it_is(cluster: Cluster) -> None:
-    for at, _ in enumerate(cluster.servers):
-        for user, account in (("a", "A"), ("b", "A"), ("sys", "$SYS")):
-            printed = cluster.run("account", "info", user=user, at=at)
+    def check(at: int, user: str, account: str) -> None:
+        printed = cluster.run("account", "info", user=user, at=at)
 
-            assert re.search(rf"User: {user}\b", printed)
-            assert re.search(rf"Account: {re.escape(account)}\s", printed)
+        assert re.search(rf"User: {user}\b", printed)
+        assert re.search(rf"Account: {re.escape(account)}\s", printed)
+
+    users = (("a", "A"), ("b", "A"), ("sys", "$SYS"))
+    with ThreadPoolExecutor() as pool:  # the CLI waits 5 s for JetStream of the system account
+        for done in [
+            pool.submit(check, at, *user) for at, _ in enumerate(cluster.servers) for user in users
+        ]:
+            done.result()
 
 
 def test_a_client_is_kicked(cluster: Cluster) -> None:
