@@ -52,7 +52,8 @@ from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
 from framework_jetstream.stream.engine_limits import EngineLimits
 from framework_jetstream.stream.rules import check_create, check_storage, limits_of, settled
-from framework_jetstream.stream.stream import Stream, sources_of, state_from_numbers
+from framework_jetstream.stream.shown import sources_of, state_from_numbers
+from framework_jetstream.stream.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -23,7 +23,7 @@ from framework_jetstream.consumer.consumer import info_of
 from framework_jetstream.jet_stream import JETSTREAM, JetStream
 from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.stream.account_limits import reserved_bytes
-from framework_jetstream.stream.stream import sources_of, state_from_numbers
+from framework_jetstream.stream.shown import sources_of, state_from_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

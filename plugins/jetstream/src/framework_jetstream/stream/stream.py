@@ -10,13 +10,10 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 from typing_extensions import override
 
 from framework.actors import Component, Reply
-from framework.wire.subject import is_literal
-from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
 from framework_jetstream.api.answers import (
     LIST_MAX,
     NAMES_MAX,
@@ -29,15 +26,8 @@ from framework_jetstream.api.asker import Asker
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.records import (
     ClusterInfo,
-    MessageDeleteRequest,
-    MessageGetRequest,
     PagedRequest,
-    PurgeRequest,
-    SnapshotRequest,
-    StoredMessage,
     StreamConfigRequest,
-    StreamExportInfo,
-    StreamExportRequest,
     StreamInfo,
     StreamInfoRequest,
     StreamState,
@@ -60,14 +50,11 @@ from framework_jetstream.consumer.rules import settled as settled_consumer
 from framework_jetstream.consumer.terms import BURST_BYTES
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
 from framework_jetstream.engine.verbs import (
-    NOT_LOGGED,
     NOT_STORED,
-    OFFLINE,
     Event,
     GroupOf,
     Verb,
 )
-from framework_jetstream.sourcing.entry import infos_from
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.sourcing.served import (
     IDENTITY_HEADER,
@@ -78,8 +65,16 @@ from framework_jetstream.sourcing.served import (
 )
 from framework_jetstream.sourcing.sourcing import Sourcing
 from framework_jetstream.stream.account_limits import fill_in_window, limits_for
+from framework_jetstream.stream.message_requests import MessageRequests
 from framework_jetstream.stream.rules import limits_of, updated
+from framework_jetstream.stream.sending import Sending
 from framework_jetstream.stream.shared_stream import SharedStream
+from framework_jetstream.stream.shown import (
+    sources_of,
+    state_from_numbers,
+    subjects_from_bytes,
+    with_levels,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,7 +87,6 @@ if TYPE_CHECKING:
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.exchange import Exchange
     from framework_jetstream.exports.places import Places
-    from framework_jetstream.exports.plan import ExportPlan
     from framework_jetstream.host import Host
     from framework_jetstream.snapshots.archive import ArchivedConsumer
     from framework_jetstream.stream.book import StreamBook, StreamEntry
@@ -211,23 +205,33 @@ class Stream(Component):
         self._advisories = advisories
         self._check_room = check_room
         self._exchange = exchange
-        self._places = places
         self._clock = clock
         self._consumers = entry.consumers
         self._successors: dict[str, Stream.StartConsumer] = {}
         """Assigned consumers whose predecessors of the same name have not ended here yet."""
         self._asked: Reply[bytes | None] | None = None
         self._group_told: tuple[tuple[int, ...], bytes] | None = None
+        messages = MessageRequests(entry, host, self._ask)
+        sending = Sending(
+            self,
+            entry=entry,
+            link=link,
+            host=host,
+            advisories=advisories,
+            exchange=exchange,
+            places=places,
+            clock=clock,
+        )
         self._handlers = {
             "stream_create": self._repeat_create,
             "stream_info": self._info,
             "stream_update": self._update,
             "stream_delete": self._delete,
-            "stream_purge": self._purge,
-            "stream_msg_get": self._get_message,
-            "stream_msg_delete": self._delete_message,
-            "stream_snapshot": self._snapshot,
-            "stream_export": self._export,
+            "stream_purge": messages.purge,
+            "stream_msg_get": messages.get,
+            "stream_msg_delete": messages.delete,
+            "stream_snapshot": sending.snapshot,
+            "stream_export": sending.export,
             "consumer_create": self._create_consumer,
             "consumer_names": self._name_consumers,
             "consumer_list": self._list_consumers,
@@ -512,7 +516,7 @@ class Stream(Component):
             found["deleted"] = [seq for (seq,) in struct.iter_unpack("=Q", told.data)]
 
         def subjects(told: EngineAnswer) -> None:
-            found["subjects"] = _subjects_from_bytes(told.data)
+            found["subjects"] = subjects_from_bytes(told.data)
 
         self._ask_group()
         if wanted.deleted_details:
@@ -571,220 +575,12 @@ class Stream(Component):
         """Return the stream as answers about it alone show it."""
         return StreamInfo(
             **sources_of(self._entry, told),
-            config=_with_levels(self._entry.config),
+            config=with_levels(self._entry.config),
             created=text_from_ns(self._entry.created_ns),
             state=state,
             domain=domain,
             cluster=self._cluster() or (ClusterInfo(leader=self._host.name) if leader else None),
             ts=text_from_ns(self._clock()),
-        )
-
-    # -- its messages ----------------------------------------------------------------------------
-
-    def _purge(self, request: Stream.Request) -> None:
-        wanted = read(PurgeRequest, request.payload, is_strict=self._host.is_strict)
-        config = self._entry.config
-        if config.sealed:
-            raise failure(ErrCode.STREAM_SEALED)
-        if config.deny_purge:
-            raise failure(ErrCode.STREAM_PURGE_FAILED, err="stream purge not permitted")
-        if wanted.seq and wanted.keep:
-            raise failure(ErrCode.BAD_REQUEST)
-
-        def finish(told: EngineAnswer) -> None:
-            fields = {"success": True, "purged": told.numbers[0]}
-            if told.status == NOT_LOGGED:
-                error = failure(ErrCode.STREAM_PURGE_FAILED, err=NOT_STORED).error
-                request.reply.set(refused("stream_purge", error))
-            else:
-                request.reply.set(answer("stream_purge", fields))
-
-        numbers = (wanted.seq, wanted.keep)
-        self._ask(Verb.PURGE, finish, numbers=numbers, first=wanted.filter.encode())
-
-    def _get_message(self, request: Stream.Request) -> None:
-        if is_empty_request(request.payload):
-            raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(MessageGetRequest, request.payload, is_strict=self._host.is_strict)
-        is_by_seq = wanted.seq > 0 and not wanted.last_by_subj and not wanted.next_by_subj
-        is_last = bool(wanted.last_by_subj) and not wanted.seq and not wanted.next_by_subj
-        is_next = bool(wanted.next_by_subj) and not wanted.last_by_subj
-        if not (is_by_seq or is_last or is_next) or wanted.batch or wanted.multi_last:
-            raise failure(ErrCode.BAD_REQUEST)
-
-        def finish(told: EngineAnswer) -> None:
-            if told.status == OFFLINE:
-                offline = failure(ErrCode.STREAM_OFFLINE).error
-                request.reply.set(refused("stream_msg_get", offline))
-            elif told.status:
-                missing = failure(ErrCode.MESSAGE_NOT_FOUND).error
-                request.reply.set(refused("stream_msg_get", missing))
-            else:
-                message = _message_from_answer(told)
-                request.reply.set(answer("stream_msg_get", {"message": plain(message)}))
-
-        pattern = (wanted.last_by_subj or wanted.next_by_subj).encode()
-        self._ask(Verb.GET_MESSAGE, finish, numbers=(wanted.seq, is_last), first=pattern)
-
-    def _delete_message(self, request: Stream.Request) -> None:
-        if is_empty_request(request.payload):
-            raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(MessageDeleteRequest, request.payload, is_strict=self._host.is_strict)
-        config = self._entry.config
-        if config.sealed:
-            raise failure(ErrCode.STREAM_SEALED)
-        if config.deny_delete:
-            raise failure(ErrCode.MSG_DELETE_FAILED, err="message delete not permitted")
-
-        def finish(told: EngineAnswer) -> None:
-            if told.status == NOT_LOGGED:
-                error = failure(ErrCode.MSG_DELETE_FAILED, err=NOT_STORED).error
-                request.reply.set(refused("stream_msg_delete", error))
-            elif told.status:
-                missing = self._missing(wanted.seq, told).error
-                request.reply.set(refused("stream_msg_delete", missing))
-            else:
-                request.reply.set(answer("stream_msg_delete", {"success": True}))
-
-        self._ask(Verb.DELETE_MESSAGE, finish, numbers=(wanted.seq,))
-
-    def _missing(self, seq: int, told: EngineAnswer) -> ApiFailure:
-        """Return why a message can't be deleted.
-
-        Source: nats-server `filestore.go`, `removeMsg`; `memstore.go`, `RemoveMsg`.
-        """
-        last_seq, first_seq = (number % 2**64 for number in told.numbers[:2])
-        if self._entry.config.storage == "file" and seq > last_seq:
-            return failure(ErrCode.MSG_DELETE_FAILED, err="stream store EOF")
-        if self._entry.config.storage == "file" and seq < max(first_seq, 1):
-            return failure(ErrCode.MSG_DELETE_FAILED, err="no message found")
-        return failure(ErrCode.SEQUENCE_NOT_FOUND, seq=seq)
-
-    def _snapshot(self, request: Stream.Request) -> None:
-        """Begin to send the stream as an archive."""
-        from framework_jetstream.snapshots.archive import (  # noqa: PLC0415 - few streams are sent
-            ArchivedConsumer,
-        )
-        from framework_jetstream.snapshots.consumers import (  # noqa: PLC0415 - the same
-            consumer_state,
-        )
-
-        if is_empty_request(request.payload):
-            raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(SnapshotRequest, request.payload, is_strict=self._host.is_strict)
-        if not is_literal(wanted.deliver_subject):
-            raise failure(ErrCode.SNAPSHOT_DELIVER_SUBJECT_INVALID)
-        consumers: list[ArchivedConsumer] = []
-        entries = [] if wanted.no_consumers else list(self._consumers.values())
-
-        def take(entry: ConsumerEntry, told: EngineAnswer) -> None:
-            if not told.status:
-                consumers.append(ArchivedConsumer(entry.config, consumer_state(told)))
-
-        for entry in entries:
-            self._link.ask(
-                self.actor_ref, Verb.READ_CONSUMER, entry.number, then=partial(take, entry)
-            )
-        self._ask(Verb.STREAM_STATE, partial(self._send_snapshot, request, wanted, consumers))
-
-    def _send_snapshot(
-        self,
-        request: Stream.Request,
-        wanted: SnapshotRequest,
-        consumers: list[ArchivedConsumer],
-        told: EngineAnswer,
-    ) -> None:
-        from framework_jetstream.snapshots.archive import (  # noqa: PLC0415 - as in `_snapshot`
-            archive_head,
-        )
-        from framework_jetstream.snapshots.snapshot import (  # noqa: PLC0415 - the same
-            Snapshot,
-            Target,
-            sizes,
-        )
-
-        state = state_from_numbers(told.numbers, len(consumers))
-        config, account = self._entry.config, self._entry.account
-        chunk_bytes, chunks_max = sizes(wanted.chunk_size, wanted.window_size)
-        fields = {"config": plain(config), "state": plain(state)}
-        request.reply.set(answer("stream_snapshot", fields))
-        advised = {"stream": config.name, "state": plain(state), "client": request.asker.client}
-        subject = f"STREAM.SNAPSHOT_CREATE.{config.name}"
-        self._advisories.say(account, subject, "snapshot_create", advised)
-        self.spawn(
-            Snapshot,
-            stream=config.name,
-            number=self._entry.number,
-            head=archive_head(state, consumers, self._clock()),
-            range_=(state.first_seq, state.last_seq),
-            target=Target(
-                account=account,
-                account_number=self._host.account_number(account),
-                subject=wanted.deliver_subject,
-                asker=request.asker,
-                chunk_bytes=chunk_bytes,
-                chunks_max=chunks_max,
-            ),
-            ack_subject=f"$JS.SNAPSHOT.ACK.{config.name}.{self._advisories.next_id()}",
-            link=self._link,
-            exchange=self._exchange,
-            advisories=self._advisories,
-            listens=self._host.listens,
-            clock=self._clock,
-        )
-
-    def _export(self, request: Stream.Request) -> None:
-        """Begin to send what is asked for as a table."""
-        from framework_jetstream.exports.plan import plan_of  # noqa: PLC0415 - few streams are sent
-
-        wanted = read(StreamExportRequest, request.payload, is_strict=self._host.is_strict)
-
-        def begin(told: EngineAnswer) -> None:
-            state = state_from_numbers(told.numbers, self._entry.consumer_count)
-            try:
-                if not self._entry.is_leader and not 0 < wanted.up_to_seq <= state.last_seq:
-                    raise failure(ErrCode.CLUSTER_NOT_AVAILABLE)  # who leads may have more
-                plan = plan_of(wanted, state, self._host.max_payload())
-                if not plan.is_empty and not self._places.take():
-                    raise failure(ErrCode.INSUFFICIENT_RESOURCES)
-            except ApiFailure as refusal:
-                request.reply.set(refused("stream_export", refusal.error))
-                return
-            self._begin_export(plan, state, request.reply)
-
-        self._ask(Verb.STREAM_STATE, begin)
-
-    def _begin_export(
-        self, plan: ExportPlan, state: StreamState, reply: Reply[bytes | None]
-    ) -> None:
-        from framework_jetstream.exports.export import Export  # noqa: PLC0415 - as in `_export`
-
-        name, id_ = self._entry.config.name, self._advisories.next_id()
-        info = StreamExportInfo(
-            id="" if plan.is_empty else id_,
-            columns=list(plan.table.names),
-            first_seq=plan.first_seq,
-            last_seq=plan.last_seq,
-            max_frame_bytes=plan.frame_bytes,
-            window=plan.window,
-            created=text_from_ns(self._entry.created_ns),
-            state=state,
-            server=self._host.name,
-        )
-        text = answer("stream_export", plain(info))
-        if plan.is_empty:
-            reply.set(text)
-            return
-        self.spawn(
-            Export,
-            number=self._entry.number,
-            account=self._host.account_number(self._entry.account),
-            subject=f"$JS.API.CONSUMER.MSG.NEXT.{name}.{id_}",
-            plan=plan,
-            begun=lambda: reply.set(text),
-            link=self._link,
-            exchange=self._exchange,
-            places=self._places,
         )
 
     # -- its consumers ---------------------------------------------------------------------------
@@ -860,7 +656,7 @@ class Stream(Component):
         """Let a consumer follow what was decided of it; after a start it may have been before."""
         entry, successor = self._consumers.get(config.name), self._successors.get(config.name)
         if successor is not None and successor.group == group:
-            self._successors[config.name] = msgspec.structs.replace(successor, config=config)
+            self._successors[config.name] = structs.replace(successor, config=config)
         if entry is not None and entry.group == group and entry.consumer is not None:
             entry.consumer.tell(Consumer.Change(config, reply))
 
@@ -971,62 +767,3 @@ class Stream(Component):
 def _refuse_missing(_: Stream.Request) -> None:
     """Refuse what this version can't do."""
     raise failure(ErrCode.GENERIC, err="not available in this version")
-
-
-def state_from_numbers(numbers: tuple[int, ...], consumer_count: int) -> StreamState:
-    """Return what the engine says of a stream."""
-    messages, size, first_seq, first_ns, last_seq, last_ns, subjects, deleted = numbers[:8]
-    # The engine's numbers have a sign, sequences have none.
-    first_seq, last_seq = first_seq % 2**64, last_seq % 2**64
-    return StreamState(
-        messages=messages,
-        bytes=size,
-        first_seq=first_seq,
-        first_ts=text_from_ns(first_ns),
-        last_seq=last_seq,
-        last_ts=text_from_ns(last_ns),
-        num_subjects=subjects,
-        num_deleted=deleted,
-        consumer_count=consumer_count,
-    )
-
-
-def sources_of(entry: StreamEntry, told: EngineAnswer) -> dict[str, Any]:
-    """Return the fields of `StreamInfo` that say where a stream takes messages from."""
-    is_mirror = entry.config.mirror is not None
-    infos = infos_from(entry.sources, told.data, is_mirror=is_mirror)
-    return {"mirror": infos[0]} if is_mirror and infos else {"sources": infos or None}
-
-
-def _with_levels(config: StreamConfig) -> StreamConfig:
-    """Return a configuration as answers show it: with what this server is."""
-    metadata = {
-        **(config.metadata or {}),
-        "_nats.level": str(JETSTREAM_API_LEVEL),
-        "_nats.ver": NATS_VERSION,
-    }
-    return msgspec.structs.replace(config, metadata=dict(sorted(metadata.items())))
-
-
-def _subjects_from_bytes(data: bytes) -> list[tuple[str, int]]:
-    """Return (subject, messages), by subject."""
-    rows = []
-    at = 0
-    while at < len(data):
-        count, length = _SUBJECT.unpack_from(data, at)
-        at += _SUBJECT.size
-        rows.append((data[at : at + length].decode("utf-8", "replace"), count))
-        at += length
-    return sorted(rows)
-
-
-def _message_from_answer(told: EngineAnswer) -> StoredMessage:
-    seq, time_ns, subject_length, header_length = told.numbers[:4]
-    body = subject_length + header_length
-    return StoredMessage(
-        subject=told.data[:subject_length].decode("utf-8", "replace"),
-        seq=seq,
-        hdrs=told.data[subject_length:body],
-        data=told.data[body:],
-        time=text_from_ns(time_ns),
-    )
