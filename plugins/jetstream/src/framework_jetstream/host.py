@@ -37,6 +37,8 @@ class Host(Struct, kw_only=True):
     """Answers a request that came in somewhere in the cluster."""
     report: Callable[[str], object] = lambda _what: None
     """Told what operators have to know."""
+    rekeyed: Callable[[], bool] = lambda: True
+    """Says, if it is so, that no file is left which was not written with the key of now."""
     retire: Callable[[str, str, str, int], object] = lambda _account, _stream, _name, _created: None
     """Lets the meta leader delete a consumer that nobody uses: account, stream, name, created."""
     cluster_of: Callable[..., Any] = lambda _name, _told, _since_ns=0: None

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from framework_jetstream.storage.storage import Storage
 
 JETSTREAM: Final = "jetstream"
+_LOOK_S: Final = 10.0
 """Name of its ComponentSpec."""
 WHILE_OFFLINE: Final = frozenset({
     "stream_info",
@@ -202,8 +203,8 @@ class JetStream(Component):
                 self._follow_storage(kind, problem)
             case StartAsset() | StopAsset() | ChangeAsset():
                 self._assigned.take(message)
-            case EngineEvent(kind=Event.OUT_OF_STORAGE):
-                self._advisories.say_out_of_storage(self._host, message.data.decode())
+            case EngineEvent():
+                self._follow_engine(message)
             case JetStream.FollowLimits():
                 self._limits.follow_all()
             case JetStream.Describe():
@@ -213,6 +214,13 @@ class JetStream(Component):
             case _:
                 super().on_receive(message)
         return None
+
+    def _follow_engine(self, event: EngineEvent) -> None:
+        """Pass on what the engine says of all streams."""
+        if event.kind == Event.OUT_OF_STORAGE:
+            self._advisories.say_out_of_storage(self._host, event.data.decode())
+        elif event.kind == Event.REKEYED and not self._host.rekeyed():
+            self.tell_later(_LOOK_S, event)  # a storage kind still removes what was before
 
     @override
     def on_stop(self) -> None:

@@ -200,6 +200,7 @@ def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
     """Open the log of a server, and say how."""
     from framework_jetstream.log.folder import LogFolder  # noqa: PLC0415 - for who has streams
     from framework_jetstream.resources import LOG_FOLDER  # noqa: PLC0415 - the same
+    from framework_jetstream.storage.folder import kept_heads  # noqa: PLC0415 - the same
     from framework_jetstream.store.encrypted import check_segments  # noqa: PLC0415 - the same
 
     config = parts.host.config
@@ -209,14 +210,29 @@ def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
             seconds=config.sync_interval_s,
         )
     path, keys = Path(config.store_dir, LOG_FOLDER), _keys(server, config)
-    _, others = check_segments(path, keys)
+    _, others = check_segments(path, keys, kept_heads(path))
     folder = LogFolder(path, config.sync_interval_s, keys)
     if others or folder.log.has_other_keys:
+        parts.host.rekeyed = partial(_say_rekeyed, server, path, keys, config.prev_key)
         server.log.info(
             "What is in {folder} is not all encrypted with `key`: it is written again now",
             folder=str(path),
         )
     return folder
+
+
+def _say_rekeyed(server: ServerContext, path: Path, keys: Keys | None, prev_key: str) -> bool:
+    """Say that nothing is left that was not written with the key of now, if that is so."""
+    from framework_jetstream.storage.folder import kept_heads  # noqa: PLC0415 - who encrypts
+    from framework_jetstream.store.encrypted import check_segments  # noqa: PLC0415 - the same
+
+    _, others = check_segments(path, keys, kept_heads(path))
+    if not others:
+        more = ": `prev_key` is not needed any more" if prev_key else ""
+        server.log.info(
+            "All that is in {folder} is encrypted with `key` now{more}", folder=str(path), more=more
+        )
+    return not others
 
 
 @hookimpl

@@ -14,7 +14,7 @@ from framework_jetstream.encryption.errors import CipherError, LockedFileError
 from framework_jetstream.encryption.keys import keys_to_read
 from framework_jetstream.log.offline import read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
-from framework_jetstream.storage.folder import kept_in
+from framework_jetstream.storage.folder import kept_heads, kept_in
 from framework_jetstream.store._pages import bad_pages
 from framework_jetstream.store.encrypted import check_segments
 from framework_jetstream.store.folder import SegmentFolder, name_of
@@ -70,7 +70,7 @@ def _keys(arguments: argparse.Namespace) -> Keys | None:
 def _read(folder: str, keys: Keys) -> Log | None:
     try:
         if keys.count:
-            check_segments(folder, keys)
+            check_segments(folder, keys, kept_heads(folder))
         return read_log(folder, keys)
     except (OSError, NewerVersionError, LockedFileError) as error:
         sys.stderr.write(f"framework: {folder}: {error}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+from pathlib import Path
 
 import nats
 import pytest
@@ -14,12 +15,14 @@ from framework.spec import CommandGroup
 from framework.testing.errors import ServerFailedError
 
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
+SHELF = ("-plugin", str(Path(__file__).with_name("storage_kinds.py")))
 CONFIG = 'jetstream {{ store_dir: "{folder}", {more} }}'
 MARKS = (b"hush hush", b"secret.subject", b"X-Secret", b"SECRETS", b"watcher")
 LARGE = 100_000
 COUNT = 60
 """More than 1 MiB, so that the stream goes to segments when files are given up."""
 TURNS = 3000
+DONE = "is encrypted with `key` now"
 
 pytestmark = pytest.mark.interop
 
@@ -141,10 +144,10 @@ def test_a_store_is_encrypted_and_gets_another_key(lives, store, monkeypatch, ca
 
     for more in ("key: 'key of yesterday'", "key: $NEW, prev_key: 'key of yesterday'"):
         before = set(stored(store))
-        server = lives(more)
-        server.wait_log("it is written again now")
-        asyncio.run(with_streams(server, check))
-        server.kill()
+        killed = lives(more)
+        killed.wait_log("it is written again now")
+        asyncio.run(with_streams(killed, check))
+        killed.kill()
         server = lives(more)
 
         def is_done(before=before):
@@ -152,6 +155,8 @@ def test_a_store_is_encrypted_and_gets_another_key(lives, store, monkeypatch, ca
 
         asyncio.run(with_streams(server, lambda js, is_done=is_done: publish_until(js, is_done)))
         asyncio.run(with_streams(server, check))
+        if DONE not in killed.log():
+            server.wait_log(DONE)
         server.kill()
         assert marked(store) == []
 
@@ -159,3 +164,37 @@ def test_a_store_is_encrypted_and_gets_another_key(lives, store, monkeypatch, ca
     assert capsys.readouterr().out.startswith("whole: ")
     assert list((store / "jetstream" / "log" / "segments").glob("*.seg"))
     asyncio.run(with_streams(lives("key: $NEW"), check))
+
+
+async def fill_shelf(js):
+    await js.add_stream(
+        name="SECRETS", subjects=["secret.>"], metadata={"framework.storage": "shelf"}
+    )
+    await js.add_stream(name="SMALL", subjects=["small"])
+    for number in range(COUNT):
+        await js.publish("secret.subject", payload_of(number))
+
+
+def test_a_wrong_key_is_refused_before_a_storage_kind_is_asked(fleet, store):
+    def start(more):
+        return fleet.start(*PLUGIN, *SHELF, config=CONFIG.format(folder=store, more=more))
+
+    log = store / "jetstream" / "log"
+
+    def has_segment():
+        return bool(list((log / "storage" / "shelf").glob("*.bytes")))
+
+    server = start("")
+    asyncio.run(with_streams(server, fill_shelf))
+    server.kill()
+    server = start("key: one")  # writes all of it again, the stream as a segment
+    asyncio.run(with_streams(server, lambda js: publish_until(js, has_segment)))
+    server.kill()
+    kept = sorted((log / "segments").glob("*.kept"))
+    for it in kept:
+        it.with_suffix(".seg").unlink(missing_ok=True)
+    before = bytes_of(store)
+    with pytest.raises(ServerFailedError, match=f"{kept[0].stem}.seg is not encrypted with `key`"):
+        start("key: two")
+
+    assert bytes_of(store) == before

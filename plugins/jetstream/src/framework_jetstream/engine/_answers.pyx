@@ -25,6 +25,11 @@ cdef Answer* answer_made(Engine* engine, int64_t id, int32_t status, size_t leng
     return made
 
 
+cdef Answer* event_made(Engine* engine, int32_t kind, size_t length) noexcept nogil:
+    """Return an event of no stream or consumer, to be filled in; NULL: no memory."""
+    return answer_made(engine, -(<int64_t> 1 << 42), kind, length)
+
+
 cdef char* answer_bytes(Answer* answer) noexcept nogil:
     return <char*> (answer + 1)
 

@@ -22,7 +22,9 @@ from framework_jetstream.engine._groups cimport STATUS_NOT_THERE
 from framework_jetstream.engine._loading cimport load_leave
 from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
-from framework_jetstream.engine._state cimport REKEYING_DUE, REKEYING_OVER, Group, SegmentFile, command_free, slot_of
+from framework_jetstream.engine._state cimport (
+    REKEYING_DUE, REKEYING_OVER, REKEYING_REMOVES, Group, SegmentFile, command_free, slot_of,
+)
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._log cimport LogGroup, room_for
@@ -149,6 +151,7 @@ cdef void _sweep(Engine* engine) noexcept nogil:
             engine.removable[kept] = engine.removable[at]
             kept += 1
     engine.removable_count = kept
+    engine.removals += 1
     job_push(engine, job)
 
 
@@ -214,6 +217,8 @@ cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
         if job.error and job.error != EBADMSG:
             saves_fail(engine, job.error)
         arrival_written(engine, job)
+    if job.removed != NULL:
+        engine.removals -= 1
     if job.arrival != NULL or job.removed != NULL:
         segment_job_free(job)
         return
@@ -340,7 +345,7 @@ cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
 cdef bint _has_other_keys(const Engine* engine, const Slot* slot) noexcept nogil:
     """Whether a segment that can be written again was not written with the key of now."""
     cdef size_t at
-    if engine.rekeying == REKEYING_OVER or slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX:
+    if engine.rekeying in (REKEYING_OVER, REKEYING_REMOVES) or slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX:
         return False
     for at in range(slot.segment_count):
         if slot.segments[at].bytes == 0:

@@ -5,12 +5,12 @@ copied before the log copies it: batches of the port are held until then. Of mes
 were there.
 """
 
-from libc.stdint cimport int64_t, uint16_t, uint32_t
+from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.engine._accounts cimport marks_of, message_arrived, message_wait
-from framework_jetstream.engine._answers cimport answer_bytes, answer_made
+from framework_jetstream.engine._answers cimport answer_bytes, event_made
 from framework_jetstream.engine._groups cimport group_next_index, group_propose, texts_add
 from framework_jetstream.engine._publishing cimport publish_refuse
 from framework_jetstream.engine._state cimport EVENT_OUT_OF_STORAGE, Answer, Made, made_free, published_by
@@ -18,9 +18,6 @@ from framework_jetstream.log._log cimport LOG_BUSY, LOG_FULL, LOG_NOT_LEADER, LO
 from framework_jetstream.log._record cimport BATCH
 from framework_jetstream.stream._fast_publishing cimport is_fast
 from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, OFFLINE, STORAGE_EXHAUSTED, Publish
-
-cdef int64_t SERVER_EVENTS = <int64_t> 1 << 42
-# In place of a consumer's number.
 
 cdef enum:
     ENTRY_BYTES_MAX = 1 << 19
@@ -189,7 +186,7 @@ cdef void _refuse_all(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef void _tell_full(Engine* engine, Slot* slot) noexcept nogil:
     """Say once that the disk is full."""
-    cdef Answer* told = answer_made(engine, -SERVER_EVENTS, EVENT_OUT_OF_STORAGE, slot.name.length)
+    cdef Answer* told = event_made(engine, EVENT_OUT_OF_STORAGE, slot.name.length)
     if told != NULL:
         memcpy(answer_bytes(told), slot.name.chars, slot.name.length)
         engine.is_full_told = True

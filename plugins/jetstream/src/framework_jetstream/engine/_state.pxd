@@ -97,6 +97,8 @@ cdef enum EventKind:
     # Of a control group: what entries up to an index have led to, which is the first number, in place of them.
     EVENT_UPDATE
     # Of a stream of several servers: an entry describes it anew, and waits for what that means; the first number is its index.
+    EVENT_REKEYED
+    # Of no consumer: all files that were not written with the key of now are given up.
 
 
 cdef enum SourceLoss:
@@ -689,6 +691,8 @@ cdef enum:
     # As soon as a new file of the log is begun.
     REKEYING_GIVES_UP = 2
     # Until the files before it are given up.
+    REKEYING_REMOVES = 3
+    # Until the segments are removed that were written again.
 
 
 cdef struct PeerLink:
@@ -813,6 +817,8 @@ cdef struct Engine:
     # It is worth it, since much is gone of what segments have.
     uint32_t rekeying
     # REKEYING_*: whether what was not written with the key of now is written again.
+    uint32_t removals
+    # Jobs that remove segments, and have not come back.
     SegmentJob* jobs
     # A stack that the engine pushes to, and who performs them takes whole.
     SegmentJob* taken

@@ -9,13 +9,16 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from framework_jetstream.engine._answers cimport event_made
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
 from framework_jetstream.engine._replica_states cimport consumer_is_kept, stream_is_kept
 from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_spill, segments_turn
 from framework_jetstream.engine._sharing cimport shares_turn
-from framework_jetstream.engine._state cimport REKEYING_DUE, REKEYING_GIVES_UP, REKEYING_OVER, ConsumerSlot, Group, Slot
+from framework_jetstream.engine._state cimport (
+    EVENT_REKEYED, REKEYING_DUE, REKEYING_GIVES_UP, REKEYING_OVER, REKEYING_REMOVES, ConsumerSlot, Group, Slot,
+)
 from framework_jetstream.log._appending cimport log_group_close, log_group_describe, log_group_new, log_snapshot
 from framework_jetstream.log._committed cimport log_file_count, log_forget, log_trim
 from framework_jetstream.log._log cimport LogGroup, LogPart
@@ -210,8 +213,12 @@ cdef void _rekey(Engine* engine) noexcept nogil:
     elif engine.rekeying == REKEYING_DUE:
         engine.rekeying = REKEYING_GIVES_UP
         engine.has_dead = True
-    elif not engine.has_dead and _say_again(engine):
+    elif engine.rekeying == REKEYING_GIVES_UP:
+        if not engine.has_dead and _say_again(engine):
+            engine.rekeying = REKEYING_REMOVES
+    elif engine.removable_count == 0 and engine.removals == 0:
         engine.rekeying = REKEYING_OVER
+        event_made(engine, EVENT_REKEYED, 0)
 
 
 cdef void _begin(Engine* engine) noexcept nogil:

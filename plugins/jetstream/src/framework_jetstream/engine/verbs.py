@@ -139,6 +139,8 @@ class Event(IntEnum):
     UPDATE = 12
     """Of a stream that several servers have: an entry describes it anew, as bytes; it is applied
     when FOLLOW_UPDATE says what that means. Number: its index."""
+    REKEYED = 13
+    """Of no consumer: all files that were not written with the key of now are given up."""
 
 
 class GroupOf(IntEnum):

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from framework_jetstream.log.durable import write_durably
 from framework_jetstream.storage.records import StorageProblemError
+from framework_jetstream.store.encrypted import head_of
 from framework_jetstream.store.folder import SegmentFolder, name_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _KEPT_NAME: Final = re.compile(r"([0-9]{10,})-([0-9]{10,})\.kept")
 
 
-class Kept(Struct, frozen=True, forbid_unknown_fields=True):
+class Kept(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A segment that a storage kind has."""
 
     kind: str
@@ -38,6 +39,8 @@ class Kept(Struct, frozen=True, forbid_unknown_fields=True):
     size: int
     digest: str
     """BLAKE2b of it, 32 bytes in hexadecimal digits."""
+    head: bytes = b""
+    """Its first bytes, which say how it is encrypted; none, if it is not."""
 
 
 def kept_in(folder: Path) -> dict[tuple[int, int], Kept]:
@@ -52,6 +55,16 @@ def kept_in(folder: Path) -> dict[tuple[int, int], Kept]:
         if named is not None:
             found[int(named[1]), int(named[2])] = msgspec.json.decode(path.read_bytes(), type=Kept)
     return found
+
+
+def kept_heads(log_folder: str | os.PathLike[str]) -> dict[tuple[int, int], bytes]:
+    """Return what says how segments are encrypted that kinds have, by group and file.
+
+    Raises:
+        OSError: A file can't be read.
+    """
+    kept = kept_in(SegmentFolder(log_folder).folder)
+    return {place: it.head for place, it in kept.items() if it.head}
 
 
 def read_kept(kind: StorageKind, kept: Kept) -> bytes:
@@ -153,9 +166,10 @@ class KeptFolder(SegmentFolder):
             StorageProblemError: The kind raises, or gives something else back.
         """
         data = super().read(group, file)
-        kept = Kept(kind.name, name, len(data), _digest(data))
         if not data:
             return None
+        head = head_of(data, group, file)
+        kept = Kept(kind.name, name, len(data), _digest(data), head)
         path = self._path_of(group, file)
         write_durably(path, msgspec.json.encode(kept))
         if not (self.folder / name_of(group, file)).exists():
