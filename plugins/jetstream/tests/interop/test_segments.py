@@ -130,12 +130,12 @@ def test_a_flipped_bit_in_a_segment_is_named_by_its_sequence(filled, start, log_
     file.write_bytes(data)
     checked = verify(folder)
     server = start()
-    with pytest.raises(HTTPError) as health:
-        server.document("/healthz")
     with server.client() as client:
         ask = log_in(client)
         held = [data_of(ask, seq) for seq in range(1, 9)]
         state = ask.api("STREAM.INFO.S")["state"]
+    with pytest.raises(HTTPError) as health:
+        server.document("/healthz")
 
     assert held == [None if seq == 5 else payload_of(seq) for seq in range(1, 9)]
     assert state["messages"] == COUNT - 1

@@ -123,7 +123,10 @@ cdef void _take_next(Engine* engine, Slot* slot, ReadJob* job) noexcept nogil:
     """Append what lives of the next segment."""
     cdef Load* load = slot.load
     cdef SegmentReader reader
-    segment_take(engine, slot, &load.loading, &slot.segments[load.row_at], job.piece, 0 if job.error else job.piece_bytes, &reader)
+    cdef bint is_open = segment_open(
+        &reader, job.piece, 0 if job.error else job.piece_bytes, engine.log.salt, job.group, job.file
+    )
+    segment_take(engine, slot, &load.loading, &slot.segments[load.row_at], &reader, is_open)
     segment_close(&reader)
     load.row_at += 1
     if load.row_at < slot.segment_count:

@@ -5,6 +5,7 @@ from libc.stdint cimport uint64_t
 from framework_jetstream.engine._state cimport Engine as State
 from framework_jetstream.engine._state cimport ReadJob, SegmentJob
 from framework_jetstream.store._bodies cimport BodyReader, SegmentFiles
+from framework_jetstream.store._segment cimport Buffer, SegmentRow
 
 
 cdef class SegmentJobs:
@@ -21,4 +22,5 @@ cdef class SegmentJobs:
     cdef SegmentJob* next_job(self) noexcept nogil
     cdef bint read_one(self) noexcept nogil
     cdef list effects(self, uint64_t group, uint64_t file, const char* chars, uint64_t length)
+    cdef void keep(self, uint64_t group, const SegmentRow* rows, size_t count, const Buffer* lost) noexcept nogil
     cdef void job_done(self, SegmentJob* job, int error) noexcept nogil

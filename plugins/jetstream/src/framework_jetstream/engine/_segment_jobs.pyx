@@ -24,7 +24,7 @@ from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._reading cimport read_perform
 from framework_jetstream.store._bodies cimport LOST, bodies_begin, bodies_end, bodies_forget
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGE_MORE, PAGES_AT, Pages, pages_new, pages_write
-from framework_jetstream.store._segment cimport SegmentWriter, segment_drop
+from framework_jetstream.store._segment cimport Buffer, LiveRun, SegmentRow, SegmentWriter, segment_drop
 from framework_jetstream.store._segment_moving cimport segment_move
 from framework_jetstream.stream._saving cimport save_next
 
@@ -59,6 +59,7 @@ cdef extern from "unistd.h" nogil:
     int close(int fd)
     int fsync(int fd)
     int fdatasync(int fd)
+    int linkat(int folder, const char* name, int new_folder, const char* new_name, int flags)
     int unlinkat(int folder, const char* name, int flags)
     long lseek(int fd, long offset, int whence)
     enum:
@@ -225,9 +226,13 @@ cdef class SegmentJobs:
         if job == NULL:
             return False
         read_perform(job, &self.reader)
+        self.keep(job.group, job.rows, job.row_count, &job.lost)
         self.state.reads_taken = job.next
         chain_push(<void**> &self.state.reads_performed, job, job)
         return True
+
+    cdef void keep(self, uint64_t group, const SegmentRow* rows, size_t count, const Buffer* lost) noexcept nogil:
+        """Let segments stay for people from which messages could not be read, LiveRuns."""
 
     def read(self) -> bool:
         """Read what has waited longest for it; False: nothing does."""
@@ -402,6 +407,20 @@ cdef class SegmentThread(SegmentJobs):
         files.read = _read_file
         files.close = _close_file
 
+    cdef void keep(self, uint64_t group, const SegmentRow* rows, size_t count, const Buffer* lost) noexcept nogil:
+        cdef const LiveRun* runs = <const LiveRun*> lost.chars
+        cdef char[NAME_BYTES] name, kept
+        cdef size_t row, at
+        for row in range(count if lost.used else 0):
+            for at in range(lost.used // sizeof(LiveRun)):
+                if runs[at].first_seq <= rows[row].last_seq and rows[row].first_seq < runs[at].first_seq + runs[at].count:
+                    _name(name, group, rows[row].file)
+                    snprintf(
+                        kept, NAME_BYTES, "%010llu-%010llu.damaged", <unsigned long long> group, <unsigned long long> rows[row].file
+                    )
+                    linkat(self.folder, name, self.folder, kept, 0)
+                    break
+
     cdef void _read_waiting(self) noexcept nogil:
         """Read what somebody waits for, between two pieces of something longer."""
         cdef int left = READS_MAX
@@ -468,6 +487,9 @@ cdef class SegmentThread(SegmentJobs):
             error = self._write_file(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
             segment_drop(&writer)
             free(writer.out.chars)
+        self.keep(
+            job.save.group, <const SegmentRow*> job.save.sources.chars, job.save.sources.used // sizeof(SegmentRow), &job.save.lost
+        )
         if job.save.has_failed:
             return job.save.error if job.save.error else ENOMEM
         if not error and fsync(self.folder):

@@ -35,8 +35,8 @@ cdef void segment_job_free(SegmentJob* job) noexcept nogil
 cdef void job_push(Engine* engine, SegmentJob* job) noexcept nogil
 cdef bint segments_of(const char* snapshot, size_t length, SegmentsHead* head) noexcept nogil
 cdef bint segments_take_rows(Slot* slot, const char* source, size_t count) noexcept nogil
-cdef bint segment_take(
-    Engine* engine, Slot* slot, Loading* loading, const SegmentRow* row, const char* chars, uint64_t size, SegmentReader* reader
+cdef void segment_take(
+    Engine* engine, Slot* slot, Loading* loading, const SegmentRow* row, SegmentReader* reader, bint is_open
 ) noexcept nogil
 cdef void loading_lost(Engine* engine, Slot* slot, Loading* loading) noexcept nogil
 cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, size_t length, object read)

@@ -32,11 +32,13 @@ from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.replication._replica_log cimport placed_at
 from framework_jetstream.replication._replicas cimport Replica, replica_can_snapshot, replica_snapshot
 from framework_jetstream.store._block cimport block_resident
+from framework_jetstream.store._bodies cimport BodyReader, bodies_begin, bodies_end, bodies_index
 from framework_jetstream.store._pages cimport plain_bytes
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, segment_close, segment_open, segment_state,
+    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, segment_close, segment_open, segment_open_index, segment_state,
 )
 from framework_jetstream.store._segmentface cimport damage_of
+from framework_jetstream.stream._machine cimport Limits
 from framework_jetstream.stream._messages cimport Messages, messages_free, messages_skip_to
 from framework_jetstream.stream._saving cimport (
     Loading, loading_begin, loading_end, loading_read, save_begin, save_end,
@@ -574,16 +576,14 @@ cdef void loading_lost(Engine* engine, Slot* slot, Loading* loading) noexcept no
     loading.lost.chars = NULL
 
 
-cdef bint segment_take(
-    Engine* engine, Slot* slot, Loading* loading, const SegmentRow* row, const char* chars, uint64_t size, SegmentReader* reader
+cdef void segment_take(
+    Engine* engine, Slot* slot, Loading* loading, const SegmentRow* row, SegmentReader* reader, bint is_open
 ) noexcept nogil:
-    """Append what lives of the next segment; the reader says what is damaged, and is to be closed."""
-    cdef bint is_open = segment_open(reader, chars, size, engine.log.salt, slot.group.number, row.file)
+    """Append what lives of the next segment, or lose it where nothing of it can be read; the reader says what is damaged."""
     if is_open:
         loading_read(loading, &slot.stream, reader)
     elif loading.last == NULL and row.count:
         lose_range(engine, slot, row.first_seq, row.last_seq)
-    return is_open
 
 
 cdef void _make_room(Engine* engine) noexcept nogil:
@@ -594,26 +594,56 @@ cdef void _make_room(Engine* engine) noexcept nogil:
         reading_sweep(engine)
 
 
-cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
+cdef bint _open_index(
+    Engine* engine, const Slot* slot, BodyReader* bodies, uint64_t file, SegmentReader* reader, bint* is_current
+) noexcept nogil:
+    """Begin to read a segment without its messages; False: it can't be, or what stands in them decides."""
+    cdef const Limits* limits = &slot.stream.limits
+    cdef uint64_t begin, size
+    memset(reader, 0, sizeof(SegmentReader))
+    if engine.files.open == NULL or limits.storage_kind or limits.allow_counter or limits.allow_schedules or limits.allow_ttl:
+        return False
+    if bodies_index(bodies, slot.group.number, file, &begin, &size, is_current):
+        return False
+    if segment_open_index(reader, bodies.plain.chars, begin, size, engine.log.salt, slot.group.number, file):
+        return True
+    segment_close(reader)
+    return False
+
+
+cdef object _open(
+    Engine* engine, const Slot* slot, BodyReader* bodies, uint64_t file, SegmentReader* reader, object read, bint* is_open,
+    bint* is_current,
+):
+    """Begin to read a segment; return what has to stay until it is closed. `is_open` false: nothing of it can be read."""
+    cdef const char* chars
+    is_open[0] = _open_index(engine, slot, bodies, file, reader, is_current)
+    if is_open[0]:
+        return None
+    data = plain_bytes(&engine.log.keys, read(slot.group.number, file), slot.group.number, file, is_current)
+    chars = data
+    if not data:
+        is_current[0] = True
+    is_open[0] = segment_open(reader, chars, len(data), engine.log.salt, slot.group.number, file)
+    return data
+
+
+cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, BodyReader* bodies, object read):
     """Read the messages of all segments; return what is damaged."""
     cdef SegmentReader reader
     cdef SegmentRow* row
-    cdef const char* chars
-    cdef uint64_t size
     cdef size_t at
-    cdef bint is_current
+    cdef bint is_open, is_current
     damaged = []
     for at in range(slot.segment_count):
         row = &slot.segments[at]
-        data = plain_bytes(&engine.log.keys, read(slot.group.number, row.file), slot.group.number, row.file, &is_current)
-        chars = data
-        if data and not is_current:
+        _held = _open(engine, slot, bodies, row.file, &reader, read, &is_open, &is_current)
+        if not is_current:
             # So it is written again with what comes.
             row.bytes = 0
             engine.rekeying = REKEYING_DUE
-        size = len(data)
         with nogil:
-            segment_take(engine, slot, loading, row, chars, size, &reader)
+            segment_take(engine, slot, loading, row, &reader, is_open)
         damaged += [(slot.group.number, row.file, it) for it in damage_of(&reader)]
         segment_close(&reader)
         _make_room(engine)
@@ -623,6 +653,8 @@ cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
 cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, size_t length, object read):
     """Let a stream be as its segments have it; return (group, file, damage) of what is damaged.
 
+    Of segments that are in the folder no message is read, but where something stands in messages that the stream decides by.
+
     Args:
         snapshot: Of its group.
         read: Returns the bytes of a segment by group and file; none where there is no such file. What it raises is raised here.
@@ -630,25 +662,31 @@ cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, siz
     cdef SegmentsHead head
     cdef SegmentReader last
     cdef Loading loading
-    cdef const char* chars
+    cdef BodyReader bodies, last_bodies
     cdef bint is_good, is_current
     if not segments_of(snapshot, length, &head) or head.count == 0:
         return []
     if not segments_take_rows(slot, snapshot + sizeof(SegmentsHead), head.count):
         raise MemoryError
     slot.group.is_created = 1
-    number = slot.segments[head.count - 1].file
-    data = plain_bytes(&engine.log.keys, read(slot.group.number, number), slot.group.number, number, &is_current)
-    chars = data
-    is_good = segment_open(&last, chars, len(data), engine.log.salt, slot.group.number, slot.segments[head.count - 1].file)
+    bodies_begin(&bodies, &engine.files, engine.log.salt, &engine.log.keys)
+    bodies_begin(&last_bodies, &engine.files, engine.log.salt, &engine.log.keys)
+    try:
+        _held = _open(engine, slot, &last_bodies, slot.segments[head.count - 1].file, &last, read, &is_good, &is_current)
+    except BaseException:
+        bodies_end(&last_bodies)
+        raise
     is_good = is_good and whole_read(&slot.stream, segment_state(&last), last.head.state_bytes)
     loading_begin(&loading, &last if is_good else NULL)
     try:
-        damaged = _read_rows(engine, slot, &loading, read)
+        damaged = _read_rows(engine, slot, &loading, &bodies, read)
     except BaseException:
         free(loading.lost.chars)
         segment_close(&last)
+        bodies_end(&last_bodies)
         raise
+    finally:
+        bodies_end(&bodies)
     loading_end(&loading)
     loading_lost(engine, slot, &loading)
     if is_good:
@@ -656,6 +694,7 @@ cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, siz
     else:
         messages_skip_to(&slot.stream.messages, head.last_seq + 1)
     segment_close(&last)
+    bodies_end(&last_bodies)
     slot.saved_bytes = slot.stream.messages.bytes
     if loading.has_failed:
         raise MemoryError

@@ -101,7 +101,7 @@ cdef bint block_make_room(Block* block, uint64_t seq, size_t size) noexcept nogi
 cdef void block_append(
     Block* block, uint32_t subject, int64_t time_ns, const char* header, size_t header_length, const char* payload, size_t payload_length,
 ) noexcept nogil:
-    """Add a message, for which there is room."""
+    """Add a message, for which there is room; of a header or a payload that is NULL only the room is taken."""
     cdef Entry* entry = block_entry(block, block.count)
     cdef char* to = block.data + block.used
     cdef uint32_t length = <uint32_t> header_length
@@ -112,9 +112,12 @@ cdef void block_append(
     if header_length:
         entry.offset |= <uint32_t> HAS_HEADER
         memcpy(to, &length, sizeof(uint32_t))
-        memcpy(to + sizeof(uint32_t), header, header_length)
-        to += sizeof(uint32_t) + header_length
-    memcpy(to, payload, payload_length)
+        to += sizeof(uint32_t)
+    if header != NULL:
+        memcpy(to, header, header_length)
+    to += header_length
+    if payload != NULL:
+        memcpy(to, payload, payload_length)
     to += payload_length
     length = <uint32_t> (to - block.data) - block.used
     block.used += length

@@ -63,5 +63,8 @@ cdef int bodies_read(
     BodyReader* reader, uint64_t group, const SegmentRow* rows, size_t row_count, const HeldBlock* held, char* data, Buffer* lost
 ) noexcept nogil
 cdef int bodies_plain(BodyReader* reader, uint64_t group, uint64_t file, uint64_t offset, char* into, size_t length) noexcept nogil
+cdef int bodies_index(
+    BodyReader* reader, uint64_t group, uint64_t file, uint64_t* begin, uint64_t* size, bint* is_current
+) noexcept nogil
 cdef void bodies_forget(BodyReader* reader, uint64_t group, uint64_t file) noexcept nogil
 cdef void bodies_end(BodyReader* reader) noexcept nogil

@@ -8,15 +8,20 @@ named; what the system says is returned instead, for that may pass: no memory, n
 from libc.errno cimport EACCES, ENOENT, ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from framework_jetstream.log._crc32c cimport crc32c
+from framework_jetstream.log._record cimport head_sum
 from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_seq, entry_begin, held_bytes
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGES_AT, PAGES_OPEN, PAGES_PLAIN, page_open, pages_end, pages_open
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd, SegmentReader, bodies_decode, buffer_add, directory_is_good,
-    end_is_good, segment_close, segment_open,
+    CODING_PLAIN, SEGMENT_VERSION, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd, SegmentHead, SegmentReader, bodies_decode,
+    buffer_add, directory_is_good, end_is_good, segment_close, segment_open,
 )
+
+cdef enum:
+    CRC_AT = 8
+    # In SegmentHead.
 
 cdef void bodies_begin(BodyReader* reader, const SegmentFiles* files, uint64_t salt, const KeyRing* keys) noexcept nogil:
     """Have no segment open.
@@ -356,3 +361,43 @@ cdef int bodies_plain(BodyReader* reader, uint64_t group, uint64_t file, uint64_
     if error == 0:
         memcpy(into, reader.stored.chars, length)
     return error
+
+
+# ---- all but the messages ------------------------------------------------------------------------------------------------
+
+
+cdef bint _head_is_known(const OpenSegment* segment, uint64_t salt, const char* chars) noexcept nogil:
+    """Whether a file begins as this version writes it."""
+    cdef SegmentHead head
+    memcpy(&head, chars, sizeof(head))
+    return memcmp(head.magic, b"FWKJSSEG", 8) == 0 and head.crc == head_sum(0, &head.crc, sizeof(head) - CRC_AT) and (
+        head.version <= SEGMENT_VERSION and head.salt == salt and head.group == segment.group and head.file == segment.file
+    )
+
+
+cdef int bodies_index(
+    BodyReader* reader, uint64_t group, uint64_t file, uint64_t* begin, uint64_t* size, bint* is_current
+) noexcept nogil:
+    """Read what a segment has behind its bodies into `plain`; LOST or an errno: all of it is to be read.
+
+    Args:
+        begin: Gets where that begins.
+        size: Gets the length of the file, as it is without encryption.
+        is_current: Gets whether it was written with the key of now.
+    """
+    cdef int error = 0
+    cdef OpenSegment* segment = _segment(reader, group, file, &error)
+    if segment == NULL:
+        return error
+    error = _read(reader, segment, 0, &reader.stored, sizeof(SegmentHead))
+    if error:
+        return error
+    if not _head_is_known(segment, reader.salt, reader.stored.chars):
+        return LOST
+    reader.file = 0
+    begin[0] = segment.rows[0].columns_at if segment.count else sizeof(SegmentHead)
+    size[0] = segment.pages.length
+    is_current[0] = segment.pages.key.is_current
+    if begin[0] >= size[0]:
+        return LOST
+    return _read(reader, segment, begin[0], &reader.plain, size[0] - begin[0])

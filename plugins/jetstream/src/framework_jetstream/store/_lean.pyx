@@ -28,23 +28,32 @@ cdef uint32_t _put_number(uint8_t* to, uint64_t value) noexcept nogil:
     return used
 
 
-cdef uint64_t _number(const Block* block, uint32_t* at) noexcept nogil:
+cdef uint64_t _take_number(const uint8_t* chars, uint32_t* at) noexcept nogil:
     """Read a varint."""
     cdef uint64_t value = 0
     cdef int shift = 0
-    while block.times[at[0]] >= 128:
-        value |= <uint64_t> (block.times[at[0]] & 127) << shift
+    while chars[at[0]] >= 128:
+        value |= <uint64_t> (chars[at[0]] & 127) << shift
         shift += 7
         at[0] += 1
-    value |= <uint64_t> block.times[at[0]] << shift
+    value |= <uint64_t> chars[at[0]] << shift
     at[0] += 1
     return value
 
 
-cdef uint32_t _put_run(uint8_t* to, uint32_t used, uint32_t count, int64_t later_ns) noexcept nogil:
+cdef uint32_t time_run_put(uint8_t* to, uint32_t used, uint32_t count, int64_t later_ns) noexcept nogil:
+    """Write a run behind others; return how many bytes all have. NULL: only that."""
     cdef uint64_t folded = (<uint64_t> later_ns << 1) ^ <uint64_t> (later_ns >> 63)
     cdef uint32_t length = _put_number(to + used if to != NULL else NULL, count)
     return used + length + _put_number(to + used + length if to != NULL else NULL, folded)
+
+
+cdef uint32_t time_run_take(const uint8_t* chars, uint32_t* at, int64_t* time_ns) noexcept nogil:
+    """Read a run; return its count, and change the time of the run before to its own."""
+    cdef uint32_t count = <uint32_t> _take_number(chars, at)
+    cdef uint64_t folded = _take_number(chars, at)
+    time_ns[0] += <int64_t> (folded >> 1) ^ -<int64_t> (folded & 1)
+    return count
 
 
 cdef uint32_t _write_times(Block* source, bint is_packed, uint8_t* to) noexcept nogil:
@@ -65,18 +74,17 @@ cdef uint32_t _write_times(Block* source, bint is_packed, uint8_t* to) noexcept 
             run_ns = time_ns
             is_first = False
         elif time_ns != run_ns:
-            used = _put_run(to, used, at - begin, run_ns - before_ns)
+            used = time_run_put(to, used, at - begin, run_ns - before_ns)
             before_ns = run_ns
             run_ns = time_ns
             begin = at
         at += 1
-    return used if is_first else _put_run(to, used, at - begin, run_ns - before_ns)
+    return used if is_first else time_run_put(to, used, at - begin, run_ns - before_ns)
 
 
 cdef int64_t block_time(Block* block, uint32_t index) noexcept nogil:
     """Return the Unix time of a message. Cost: O(1) in order, else O(runs of the block)."""
     cdef int64_t found
-    cdef uint64_t folded
     if block.data != NULL:
         memcpy(&found, block.data + entry_begin(block_entry(block, index)), sizeof(int64_t))
         return found
@@ -85,9 +93,7 @@ cdef int64_t block_time(Block* block, uint32_t index) noexcept nogil:
         block.time_ns = 0
     while index >= block.time_end and block.time_at < block.time_bytes:
         block.time_begin = block.time_end
-        block.time_end += <uint32_t> _number(block, &block.time_at)
-        folded = _number(block, &block.time_at)
-        block.time_ns += <int64_t> (folded >> 1) ^ -<int64_t> (folded & 1)
+        block.time_end += time_run_take(block.times, &block.time_at, &block.time_ns)
     return block.time_ns
 
 

@@ -2,7 +2,8 @@
 
     file       SegmentHead, bodies, columns, directory, the same again, SegmentEnd
     bodies     of a block of messages: of each its time (8), the length of its header (4) if it has one, header, payload; plain or as S2
-    columns    of a block: a ColumnEntry each message
+    columns    of a block: a ColumnEntry each message; then TimesHead, and runs of messages with one time (`_lean.pyx`), so that who
+               needs no bodies reads none of them
     directory  DirectoryHead, a BlockRow a block, the lengths of subjects (4 each), their texts, a LiveRun for each run of messages
                that live, what the stream decides by (`stream/_whole.pyx`): the last two only in the last file of a stream
 
@@ -12,7 +13,7 @@ meant to is seen. A flipped bit in a plain body names its message. A subject is 
 says what lives of all of them.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from framework.wire._s2_tables cimport S2Encoder
 from framework_jetstream.log._record cimport place_sum
@@ -35,6 +36,7 @@ cdef enum SegmentReason:
     SEGMENT_COLUMNS = 5
     SEGMENT_BODY = 6
     SEGMENT_NEWER = 7  # a newer version wrote it: nothing was read
+    SEGMENT_TIMES = 8  # of columns: nothing is lost
 
 
 cdef packed struct SegmentHead:
@@ -51,6 +53,11 @@ cdef packed struct ColumnEntry:
     uint32_t subject
     uint32_t place  # its sequence, from the block's first one on
     uint32_t crc  # of its body
+
+
+cdef packed struct TimesHead:
+    uint32_t crc  # of what follows, from that of the columns on
+    uint32_t length  # of the runs
 
 
 cdef packed struct DirectoryHead:
@@ -133,6 +140,12 @@ cdef struct SegmentWriter:
     uint32_t number_end
     BlockRow row
     # Of the block that is being filled.
+    Buffer times
+    # Of it, but for the last run.
+    uint32_t run_count
+    int64_t run_ns
+    int64_t before_ns
+    # Of the run before.
     uint64_t message_count
 
 
@@ -154,7 +167,7 @@ cdef struct SegmentMessage:
     uint32_t header_length
     uint32_t payload_length
     const char* chars
-    # Header, then payload.
+    # Header, then payload. NULL: they were not read; then all counts as header if there is one.
 
 
 cdef struct SegmentReader:
@@ -177,6 +190,14 @@ cdef struct SegmentReader:
     BlockRow row
     Buffer body
     const char* bodies
+    bint is_index
+    # Nothing before `begin` is there: no bodies.
+    uint64_t begin
+    const uint8_t* times
+    # Runs of the block, without bodies.
+    uint32_t times_at
+    uint32_t run_left
+    int64_t run_ns
 
 
 cdef inline uint32_t segment_place(uint64_t salt, uint64_t group, uint64_t file, uint64_t offset) noexcept nogil:
@@ -204,6 +225,9 @@ cdef bint directory_is_good(const SegmentReader* reader, const char* chars, uint
 cdef bint bodies_decode(Buffer* into, const BlockRow* row, const char* stored) noexcept nogil
 cdef bint segment_open(
     SegmentReader* reader, const char* data, uint64_t size, uint64_t salt, uint64_t group, uint64_t file
+) noexcept nogil
+cdef bint segment_open_index(
+    SegmentReader* reader, const char* data, uint64_t begin, uint64_t size, uint64_t salt, uint64_t group, uint64_t file
 ) noexcept nogil
 cdef bint segment_next(SegmentReader* reader, SegmentMessage* message) noexcept nogil
 cdef const char* segment_state(const SegmentReader* reader) noexcept nogil

@@ -5,7 +5,7 @@ What is read says by itself what is wrong with it: messages that are not as they
 Size: what is written and what is read, side by side, so that they agree.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
@@ -13,11 +13,14 @@ from framework.wire._s2 cimport S2_FAST, s2_bound, s2_chunk_length, s2_decode, s
 from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._record cimport head_sum, rounded
 from framework_jetstream.store._block cimport HAS_HEADER
+from framework_jetstream.store._lean cimport time_run_put, time_run_take
 
 cdef enum:
     CRC_AT = 8  # in SegmentHead and SegmentEnd
     REST_ABOVE = 4
     # A block that has one part of so many is not filled up with messages of the next one in memory.
+    RUN_BYTES_MAX = 20
+    # Of two varints.
 
 
 cdef void* buffer_add(Buffer* buffer, const void* source, size_t length) noexcept nogil:
@@ -72,6 +75,48 @@ cdef void segment_begin(
     _put(writer, &writer.out, &head, sizeof(head))
 
 
+cdef void _end_run(SegmentWriter* writer) noexcept nogil:
+    """Write a run of messages with one time."""
+    cdef void* into = buffer_add(&writer.times, NULL, RUN_BYTES_MAX) if writer.run_count else NULL
+    if into == NULL:
+        writer.has_failed = writer.has_failed or writer.run_count != 0
+        return
+    writer.times.used -= RUN_BYTES_MAX
+    writer.times.used += time_run_put(<uint8_t*> into, 0, writer.run_count, writer.run_ns - writer.before_ns)
+    writer.before_ns = writer.run_ns
+    writer.run_count = 0
+
+
+cdef void _add_time(SegmentWriter* writer, int64_t time_ns) noexcept nogil:
+    if writer.run_count and time_ns != writer.run_ns:
+        _end_run(writer)
+    writer.run_ns = time_ns
+    writer.run_count += 1
+
+
+cdef uint32_t _times_sum(const BlockRow* row, const char* times, uint32_t length) noexcept nogil:
+    """Return the sum of times, whose head they follow: those of other messages have another one."""
+    return crc32c(row.columns_crc, times - sizeof(uint32_t), sizeof(uint32_t) + length)
+
+
+cdef void _end_times(SegmentWriter* writer) noexcept nogil:
+    """Write the times of a block behind its columns."""
+    cdef TimesHead head
+    cdef char* written
+    _end_run(writer)
+    head.crc = 0
+    head.length = <uint32_t> writer.times.used
+    _put(writer, &writer.columns, &head, sizeof(head))
+    _put(writer, &writer.columns, writer.times.chars, head.length)
+    writer.times.used = 0
+    writer.before_ns = 0
+    if writer.has_failed:
+        return
+    written = writer.columns.chars + writer.columns.used - head.length
+    head.crc = _times_sum(&writer.row, written, head.length)
+    memcpy(written - sizeof(head), &head.crc, sizeof(uint32_t))
+
+
 cdef void _end_block(SegmentWriter* writer) noexcept nogil:
     """Write the bodies of the block that is being filled; its columns wait."""
     cdef BlockRow* row = &writer.row
@@ -95,6 +140,7 @@ cdef void _end_block(SegmentWriter* writer) noexcept nogil:
         return
     row.body_crc = crc32c(0, writer.out.chars + row.body_at, row.stored)
     row.columns_crc = crc32c(0, writer.columns.chars + row.columns_at, row.count * sizeof(ColumnEntry))
+    _end_times(writer)
     _put(writer, &writer.rows, row, sizeof(BlockRow))
     writer.body.used = 0
     row.count = 0
@@ -112,6 +158,7 @@ cdef void segment_add(
         body: As in a block in memory.
     """
     cdef ColumnEntry entry
+    cdef int64_t time_ns
     cdef BlockRow* row = &writer.row
     if writer.has_failed:
         return
@@ -128,6 +175,8 @@ cdef void segment_add(
     entry.subject = writer.subjects[number]
     entry.place = <uint32_t> (seq - row.first_seq)
     entry.crc = crc32c(0, body, length)
+    memcpy(&time_ns, body, sizeof(time_ns))
+    _add_time(writer, time_ns)
     _put(writer, &writer.body, body, length)
     _put(writer, &writer.columns, &entry, sizeof(entry))
     row.last_seq = seq
@@ -221,6 +270,7 @@ cdef void segment_drop(SegmentWriter* writer) noexcept nogil:
     free(writer.texts.chars)
     free(writer.runs.chars)
     free(writer.state.chars)
+    free(writer.times.chars)
     free(writer.subjects)
     if writer.encoder != NULL:
         s2_encoder_free(writer.encoder)
@@ -297,7 +347,7 @@ cdef bint directory_is_good(const SegmentReader* reader, const char* chars, uint
 
 
 cdef bint _directory_stands_at(const SegmentReader* reader, uint64_t at) noexcept nogil:
-    return at <= reader.size and directory_is_good(reader, reader.data + at, reader.size - at, at)
+    return reader.begin <= at <= reader.size and directory_is_good(reader, reader.data + at, reader.size - at, at)
 
 
 cdef bint end_is_good(const SegmentReader* reader, const char* chars, uint64_t at, SegmentEnd* end) noexcept nogil:
@@ -337,6 +387,8 @@ cdef uint64_t _find_directory(SegmentReader* reader) noexcept nogil:
             other = 0
         return at if at else other
     _damage(reader, SEGMENT_END, 0, 0, reader.size)
+    if reader.is_index:
+        return 0
     at = sizeof(SegmentHead)
     while at + sizeof(DirectoryHead) <= reader.size:
         memcpy(&magic, reader.data + at + sizeof(uint32_t), sizeof(uint32_t))
@@ -391,7 +443,7 @@ cdef bint segment_open(
 
 
 cdef bint _is_inside(const SegmentReader* reader, uint64_t at, uint64_t length) noexcept nogil:
-    return at <= reader.size and length <= reader.size - at
+    return reader.begin <= at <= reader.size and length <= reader.size - at
 
 
 cdef bint bodies_decode(Buffer* buffer, const BlockRow* row, const char* stored) noexcept nogil:
@@ -434,18 +486,104 @@ cdef bint _decode(SegmentReader* reader) noexcept nogil:
     return True
 
 
+cdef void _row(const SegmentReader* reader, uint32_t block, BlockRow* row) noexcept nogil:
+    memcpy(row, reader.directory + sizeof(DirectoryHead) + block * sizeof(BlockRow), sizeof(BlockRow))
+
+
+cdef const char* _times_of(const SegmentReader* reader, uint32_t block, uint32_t* length) noexcept nogil:
+    """Return the times of a block whose columns are good; NULL: they are not what was written, or it has none (`length` 0)."""
+    cdef BlockRow row, following
+    cdef TimesHead head
+    cdef uint64_t at, end = reader.directory - reader.data
+    cdef const char* found
+    length[0] = 0
+    _row(reader, block, &row)
+    at = row.columns_at + <uint64_t> row.count * sizeof(ColumnEntry)
+    if block + 1 < reader.head.block_count:
+        _row(reader, block + 1, &following)
+        end = following.columns_at
+    if at + sizeof(head) > end or not _is_inside(reader, at, end - at):
+        return NULL
+    found = reader.data + at + sizeof(head)
+    memcpy(&head, found - sizeof(head), sizeof(head))
+    length[0] = head.length
+    if head.length > end - at - sizeof(head) or head.crc != _times_sum(&row, found, head.length):
+        length[0] = max(length[0], <uint32_t> 1)
+        return NULL
+    return found
+
+
+cdef bint _has_times(const SegmentReader* reader, uint32_t block) noexcept nogil:
+    """Whether there are times of all messages of a block."""
+    cdef BlockRow row
+    cdef uint32_t length, at = 0
+    cdef uint64_t count = 0
+    cdef int64_t time_ns = 0
+    cdef const char* times = _times_of(reader, block, &length)
+    _row(reader, block, &row)
+    while times != NULL and at < length:
+        count += time_run_take(<const uint8_t*> times, &at, &time_ns)
+    return times != NULL and at == length and count == row.count
+
+
+cdef bint segment_open_index(
+    SegmentReader* reader, const char* data, uint64_t begin, uint64_t size, uint64_t salt, uint64_t group, uint64_t file
+) noexcept nogil:
+    """Begin to read a segment without bodies; False: it is not as it was written, or says no times: all of it is to be read.
+
+    Args:
+        data: What is behind all bodies; stays where it is until `segment_close`.
+        begin: Its place in the file.
+        size: Of the file.
+        salt, group, file: As for `segment_open`.
+    """
+    cdef BlockRow row
+    cdef uint64_t at
+    cdef uint32_t block
+    memset(reader, 0, sizeof(SegmentReader))
+    reader.data = <const char*> (<uintptr_t> data - begin)
+    reader.begin = begin
+    reader.size = size
+    reader.salt = salt
+    reader.group = group
+    reader.file = file
+    reader.is_index = True
+    at = _find_directory(reader)
+    if at == 0 or reader.damage_count:
+        return False
+    reader.directory = reader.data + at
+    memcpy(&reader.head, reader.directory, sizeof(DirectoryHead))
+    for block in range(reader.head.block_count):
+        _row(reader, block, &row)
+        if not _has_columns(reader, &row) or not _has_times(reader, block):
+            return False
+    return _read_texts(reader)
+
+
+cdef bint _has_columns(const SegmentReader* reader, const BlockRow* row) noexcept nogil:
+    return _is_inside(reader, row.columns_at, <uint64_t> row.count * sizeof(ColumnEntry)) and (
+        crc32c(0, reader.data + row.columns_at, row.count * sizeof(ColumnEntry)) == row.columns_crc
+    )
+
+
 cdef bint _open_block(SegmentReader* reader) noexcept nogil:
     """Read the next block; False: it is lost."""
     cdef BlockRow* row = &reader.row
-    memcpy(row, reader.directory + sizeof(DirectoryHead) + reader.block * sizeof(BlockRow), sizeof(BlockRow))
-    if not _is_inside(reader, row.columns_at, <uint64_t> row.count * sizeof(ColumnEntry)) or (
-        crc32c(0, reader.data + row.columns_at, row.count * sizeof(ColumnEntry)) != row.columns_crc
-    ):
+    cdef uint32_t length
+    _row(reader, reader.block, row)
+    if reader.is_index:
+        reader.times = <const uint8_t*> _times_of(reader, reader.block, &length)
+        reader.times_at = reader.run_left = 0
+        reader.run_ns = 0
+        return True
+    if not _has_columns(reader, row):
         _damage(reader, SEGMENT_COLUMNS, row.first_seq, row.last_seq, row.columns_at)
         return False
     if not _is_inside(reader, row.body_at, row.stored) or not _decode(reader):
         _damage(reader, SEGMENT_BODY, row.first_seq, row.last_seq, row.body_at)
         return False
+    if _times_of(reader, reader.block, &length) == NULL and length:
+        _damage(reader, SEGMENT_TIMES, 0, 0, row.columns_at)
     return True
 
 
@@ -453,6 +591,14 @@ cdef inline ColumnEntry _entry(const SegmentReader* reader, uint32_t index) noex
     cdef ColumnEntry entry
     memcpy(&entry, reader.data + reader.row.columns_at + index * sizeof(ColumnEntry), sizeof(entry))
     return entry
+
+
+cdef void _take_time(SegmentReader* reader, SegmentMessage* message) noexcept nogil:
+    """Give the next message its time."""
+    if reader.run_left == 0:
+        reader.run_left = time_run_take(reader.times, &reader.times_at, &reader.run_ns)
+    reader.run_left -= 1
+    message.time_ns = reader.run_ns
 
 
 cdef bint _read_message(SegmentReader* reader, SegmentMessage* message) noexcept nogil:
@@ -465,13 +611,22 @@ cdef bint _read_message(SegmentReader* reader, SegmentMessage* message) noexcept
         end = _entry(reader, reader.entry + 1).offset & ~<uint32_t> HAS_HEADER
     if entry.offset & <uint32_t> HAS_HEADER:
         least += <uint32_t> sizeof(uint32_t)
+    if reader.is_index:
+        _take_time(reader, message)
     message.seq = reader.row.first_seq + entry.place
-    if end < begin or end > reader.row.used or end - begin < least or crc32c(0, body, end - begin) != entry.crc:
+    if end < begin or end > reader.row.used or end - begin < least:
+        return False
+    if not reader.is_index and crc32c(0, body, end - begin) != entry.crc:
         return False
     if entry.subject == 0 or entry.subject > reader.head.subject_count:
         return False
     message.subject = reader.directory + reader.texts[entry.subject - 1]
     message.subject_length = <uint32_t> (reader.texts[entry.subject] - reader.texts[entry.subject - 1])
+    if reader.is_index:
+        message.chars = NULL
+        message.header_length = end - begin - least if entry.offset & <uint32_t> HAS_HEADER else 0
+        message.payload_length = end - begin - least - message.header_length
+        return True
     memcpy(&message.time_ns, body, sizeof(int64_t))
     message.header_length = 0
     if entry.offset & <uint32_t> HAS_HEADER:

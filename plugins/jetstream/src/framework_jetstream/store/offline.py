@@ -33,6 +33,8 @@ class SegmentReason(IntEnum):
     """Of messages, which are lost."""
     NEWER = 7
     """A newer version wrote the file; it was not read."""
+    TIMES = 8
+    """Of a block of messages, beside which they stand as well. Nothing is lost."""
 
 
 def read_segments(

@@ -19,4 +19,5 @@ cdef struct Sweep:
 
 
 cdef bint messages_sweep(Messages* messages, Sweep* sweep) noexcept nogil
+cdef bint messages_lean(Messages* messages) noexcept nogil
 cdef void messages_attach(Messages* messages, Block* block, char* data) noexcept nogil

@@ -35,10 +35,20 @@ cdef bint _may_go(const Messages* messages, size_t at, const Sweep* sweep) noexc
     return not (sweep.keeps_headers and _has_headers(block))
 
 
+cdef bint _lean(Messages* messages, size_t at) noexcept nogil:
+    """Have a lean block in the place of one; False: no memory."""
+    cdef Block* block = messages.blocks[at].block
+    # Packed, an entry has 12 bytes instead of 8.
+    cdef Block* made = block_leaned(block, 0 < block.live < block.count - block.count // 3)
+    if made == NULL:
+        return False
+    block_replace(messages, at, made)
+    return True
+
+
 cdef uint64_t _let_go(Messages* messages, size_t at) noexcept nogil:
     """Forget the bytes of a block; return how many there were."""
     cdef Block* block = messages.blocks[at].block
-    cdef Block* made
     cdef uint64_t freed = block_resident(block)
     if block.is_lean:
         messages_count_block(messages, block, -1)
@@ -47,12 +57,7 @@ cdef uint64_t _let_go(Messages* messages, size_t at) noexcept nogil:
         block.ahead = 0
         messages_count_block(messages, block, 1)
         return freed
-    # Packed, an entry has 12 bytes instead of 8.
-    made = block_leaned(block, block.live < block.count - block.count // 3)
-    if made == NULL:
-        return 0
-    block_replace(messages, at, made)
-    return freed
+    return freed if _lean(messages, at) else 0
 
 
 cdef bint messages_sweep(Messages* messages, Sweep* sweep) noexcept nogil:
@@ -73,6 +78,15 @@ cdef bint messages_sweep(Messages* messages, Sweep* sweep) noexcept nogil:
             sweep.bytes -= min(freed, sweep.bytes)
         messages.hand += 1
     messages.hand = messages.block_begin
+    return True
+
+
+cdef bint messages_lean(Messages* messages) noexcept nogil:
+    """Let all bytes go, or what should be there for them; all messages are in segments. False: no memory."""
+    cdef size_t at
+    for at in range(messages.block_begin, messages.block_end):
+        if not messages.blocks[at].block.is_lean and not _lean(messages, at):
+            return False
     return True
 
 

@@ -68,7 +68,8 @@ cdef size_t messages_place(Messages* messages, uint64_t seq) noexcept nogil:
 cdef Block* _block_added(Messages* messages, uint64_t seq, size_t wanted) noexcept nogil:
     """Begin a block behind the others; NULL: no memory."""
     cdef void* grown
-    cdef size_t before = messages.blocks[messages.block_end - 1].block.size if messages.block_end > messages.block_begin else 0
+    cdef const Block* last = messages.blocks[messages.block_end - 1].block if messages.block_end > messages.block_begin else NULL
+    cdef size_t before = max(last.size, last.used) if last != NULL else 0
     cdef Block* made
     if messages.block_end == messages.block_room:
         grown = realloc(messages.blocks, (messages.block_room * 2 + 1) * sizeof(BlockPlace))
@@ -489,7 +490,11 @@ cdef Record messages_append(
     Messages* messages, const char* subject, size_t subject_length, const char* header, size_t header_length, const char* payload,
     size_t payload_length, int64_t time_ns,
 ) noexcept nogil:
-    """Add a message behind all others, and return it; `seq` of it is 0: no memory, and nothing has changed."""
+    """Add a message behind all others, and return it; `seq` of it is 0: no memory, and nothing has changed.
+
+    Args:
+        header, payload: NULL: they are in a segment alone; nobody may look at them before `messages_lean`.
+    """
     cdef uint64_t seq = messages.last_seq + 1
     cdef size_t size = sizeof(int64_t) + (sizeof(uint32_t) + header_length if header_length else 0) + payload_length
     cdef Subject* of = subjects_have(&messages.subjects, subject, subject_length)

@@ -25,6 +25,7 @@ from framework_jetstream.store._segment cimport (
     segment_rest, segment_run,
 )
 from framework_jetstream.store._subjects cimport subject_chars, subjects_hold, subjects_release
+from framework_jetstream.stream._evicting cimport messages_lean
 from framework_jetstream.stream._whole cimport whole_add, whole_size, whole_write
 
 cdef enum:
@@ -388,6 +389,8 @@ cdef void loading_read(Loading* loading, Stream* stream, SegmentReader* reader) 
             message.payload_length,
         ):
             loading.has_failed = True
+    if reader.is_index and not messages_lean(&stream.messages):
+        loading.has_failed = True
     if loading.last == NULL:
         for at in range(reader.damage_count):
             if reader.damages[at].first_seq:

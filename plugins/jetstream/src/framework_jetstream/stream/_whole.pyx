@@ -164,15 +164,20 @@ cdef bint whole_add(
     Stream* stream, uint64_t seq, int64_t time_ns, const char* subject, uint32_t subject_length, const char* header, uint32_t header_length,
     uint64_t payload_length,
 ) noexcept nogil:
-    """Add a message behind the others, whose payload follows its header; False: no memory."""
+    """Add a message behind the others, whose payload follows its header; False: no memory.
+
+    Args:
+        header: NULL: as for `messages_append`.
+    """
+    cdef const char* payload = header + header_length if header != NULL else NULL
     cdef PublishHeaders headers
     cdef int64_t ttl_ns
     messages_skip_to(&stream.messages, seq)
     if messages_append(
-        &stream.messages, subject, subject_length, header, header_length, header + header_length, payload_length, time_ns
+        &stream.messages, subject, subject_length, header, header_length, payload, payload_length, time_ns
     ).seq == 0:
         return False
-    if header_length:
+    if header_length and header != NULL:
         headers_read(&headers, header, header_length)
         ttl_ns = ttl_of_text(headers.ttl) if headers.ttl.chars != NULL else 0
         if ttl_ns > 0:
