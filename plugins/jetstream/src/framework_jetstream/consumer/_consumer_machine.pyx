@@ -51,15 +51,17 @@ cdef bint machine_wants(Machine* machine, const char* subject, size_t length) no
     return False
 
 
-cdef void _mark(Machine* machine) noexcept nogil:
-    """Mark the subjects that it wants."""
+cdef uint64_t _mark(Machine* machine) noexcept nogil:
+    """Mark the subjects that it wants; return how many messages they have."""
     cdef Messages* messages = &machine.stream.messages
+    cdef uint64_t count = 0
     cdef uint32_t at
     marks_clear(&messages.subjects)
     for at in range(machine.filter_count):
-        subjects_mark(&messages.subjects, machine.filters[at].chars, machine.filters[at].length)
+        count += subjects_mark(&messages.subjects, machine.filters[at].chars, machine.filters[at].length)
     if machine.filter_count == 0:
-        subjects_mark(&messages.subjects, b">", 1)
+        count = subjects_mark(&messages.subjects, b">", 1)
+    return count
 
 
 cdef int _compare(const void* left, const void* right) noexcept nogil:
@@ -120,19 +122,6 @@ cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil:
     machine.delivered_seq = machine.floor_seq = machine.cursor - 1
 
 
-cdef uint64_t _count_of_subjects(Machine* machine) noexcept nogil:
-    """Return how many messages the marked subjects have. Cost: O(subjects)."""
-    cdef Messages* messages = &machine.stream.messages
-    cdef uint64_t found = 0
-    cdef uint32_t at = 0
-    cdef Subject* subject = subjects_next(&messages.subjects, &at)
-    while subject != NULL:
-        if number_is_marked(&messages.subjects, subject.number):
-            found += subject.count
-        subject = subjects_next(&messages.subjects, &at)
-    return found
-
-
 cdef void machine_recount(Machine* machine) noexcept nogil:
     """Count what is pending: after its filters have changed."""
     cdef Messages* messages = &machine.stream.messages
@@ -149,10 +138,8 @@ cdef void machine_recount(Machine* machine) noexcept nogil:
     if machine.filter_count == 0 and begin <= messages.first_seq:
         machine.num_pending = messages.count
         return
-    _mark(machine)
-    if begin <= messages.first_seq:
-        machine.num_pending = _count_of_subjects(machine)
-    else:
+    machine.num_pending = _mark(machine)
+    if begin > messages.first_seq:
         machine.num_pending = messages_count_marked(messages, begin)
     for at in range(machine.skip_at, machine.skip_count):
         record = messages_get(messages, machine.skip[at])

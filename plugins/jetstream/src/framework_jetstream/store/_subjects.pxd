@@ -80,6 +80,6 @@ cdef const Subject** subjects_hold(Subjects* subjects) noexcept nogil
 cdef void subjects_release(Subjects* subjects) noexcept nogil
 cdef Subject* subjects_next(const Subjects* subjects, uint32_t* at) noexcept nogil
 cdef void marks_clear(Subjects* subjects) noexcept nogil
-cdef void subjects_mark(Subjects* subjects, const char* pattern, size_t length) noexcept nogil
+cdef uint64_t subjects_mark(Subjects* subjects, const char* pattern, size_t length) noexcept nogil
 cdef bint pattern_matches(const char* pattern, size_t pattern_length, const char* subject, size_t length) noexcept nogil
 cdef bint pattern_is_literal(const char* pattern, size_t length) noexcept nogil

@@ -10,8 +10,13 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 
 from framework.sublist._bytes cimport hash_bytes
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+
 cdef enum:
     NUMBERS_MAX = 0x7fffffff
+    AHEAD = 16
+    # Subjects of a walk that are on their way from memory: the walk takes as long as all of it does, not as each one after the other.
     EMPTY_KEEPS = 1024
     # Numbers that are given again, not freed, when there is no subject any more: a queue may be empty often.
 
@@ -272,6 +277,8 @@ cdef Subject* subjects_next(const Subjects* subjects, uint32_t* at) noexcept nog
     cdef Subject* found
     while at[0] + 1 < subjects.number_end:
         at[0] += 1
+        if at[0] + AHEAD < subjects.number_end:
+            prefetch(&subject_by_number(subjects, at[0] + AHEAD).length)
         found = subject_by_number(subjects, at[0])
         if not <size_t> found & 1:
             return found
@@ -297,22 +304,30 @@ cdef void marks_clear(Subjects* subjects) noexcept nogil:
         memset(subjects.marked, 0, subjects.marked_count * sizeof(uint64_t))
 
 
-cdef inline void _mark(Subjects* subjects, uint32_t number) noexcept nogil:
-    if number >> 6 < subjects.marked_count:
-        subjects.marked[number >> 6] |= <uint64_t> 1 << (number & 63)
+cdef inline uint64_t _mark(Subjects* subjects, const Subject* subject) noexcept nogil:
+    """Mark a subject; return how many messages it has if it was not marked."""
+    cdef uint64_t bit = <uint64_t> 1 << (subject.number & 63)
+    cdef uint32_t at = subject.number >> 6
+    if at >= subjects.marked_count or subjects.marked[at] & bit:
+        return 0
+    subjects.marked[at] |= bit
+    return subject.count
 
 
-cdef void subjects_mark(Subjects* subjects, const char* pattern, size_t length) noexcept nogil:
-    """Mark the subjects that a pattern holds, beside those that are marked. Cost: O(subjects), O(1) without wildcards."""
+cdef uint64_t subjects_mark(Subjects* subjects, const char* pattern, size_t length) noexcept nogil:
+    """Mark the subjects that a pattern holds, beside those that are marked; return how many messages those have that were not.
+
+    Cost: O(subjects), O(1) without wildcards.
+    """
+    cdef uint64_t count = 0
     cdef uint32_t at = 0
     cdef Subject* subject
     if pattern_is_literal(pattern, length):
         subject = subjects_find(subjects, pattern, length)
-        if subject != NULL:
-            _mark(subjects, subject.number)
-        return
+        return _mark(subjects, subject) if subject != NULL else 0
     subject = subjects_next(subjects, &at)
     while subject != NULL:
         if pattern_matches(pattern, length, subject_chars(subject), subject.length):
-            _mark(subjects, subject.number)
+            count += _mark(subjects, subject)
         subject = subjects_next(subjects, &at)
+    return count
