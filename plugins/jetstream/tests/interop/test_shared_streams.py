@@ -27,8 +27,6 @@ NOBODY = 10008
 """JetStream system temporarily unavailable."""
 MANY = 60
 """Messages of 64 kB that take more than a stream may have that is in the log as a whole."""
-REFUSED = 10036
-"""Not currently supported in clustered mode."""
 
 
 @pytest.fixture
@@ -240,7 +238,6 @@ def test_each_request_has_one_answer_wherever_it_is_asked(cluster, connect):
     assert create(second, 3, "S")["did_create"]
     assert create(third, 3, "S")["did_create"]
     assert create(first, 3, "S", max_msgs=5)["error"]["err_code"] == 10058
-    assert create(first, 3, "W", retention="workqueue")["error"]["err_code"] == REFUSED
     assert create(first, 4, "F")["error"]["err_code"] == 10005
     for client in clients:
         assert client.api("STREAM.NAMES")["streams"] == ["ONE", "S"]

@@ -26,8 +26,7 @@ def check_stream_shared(config: StreamConfig) -> None:
     Args:
         config: Makes sense by itself.
     """
-    has_replicas = config.num_replicas > 1
-    if kind_of(config.metadata) or (has_replicas and config.retention != "limits"):
+    if kind_of(config.metadata):
         raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)
 
 

@@ -5,6 +5,7 @@ Size: the cases of one actor.
 
 from __future__ import annotations
 
+import struct
 import traceback
 from functools import partial
 from pathlib import Path
@@ -472,6 +473,8 @@ class MetaGroup(Component):
                 self._save(index)
             case Event.STATE:
                 self._restore(event.data)
+            case Event.UNSURE:
+                self._name_consumers(*event.numbers[:2])
             case Event.LEADS:
                 self._lead()
             case Event.FOLLOWS:
@@ -485,6 +488,23 @@ class MetaGroup(Component):
             self._perform(self._view.machine.restore(data))
         except DamagedSnapshot as error:
             self._report(f"The state of the meta group can't be read: {error}")
+
+    def _name_consumers(self, number: int, question: int) -> None:
+        """Let the engine know which consumers a stream has, as of the entries that were told."""
+        entry = next((it for it in self._book.all() if it.number == number), None)
+        if entry is None:
+            return  # it ends
+        asset = Asset(entry.account, entry.config.name)
+        consumers = self._view.machine.state.consumers(asset).values()
+        groups = [group_number(it.group.name) for it in consumers]
+        self._link.ask(
+            self.actor_ref,
+            Verb.NAME_CONSUMERS,
+            number,
+            then=lambda _: None,
+            numbers=(question,),
+            first=struct.pack(f"={len(groups)}Q", *groups),
+        )
 
     def _lead(self) -> None:
         self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.CONTROL,))

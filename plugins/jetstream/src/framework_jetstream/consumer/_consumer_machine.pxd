@@ -67,6 +67,8 @@ cdef struct Machine:
     uint32_t skip_at
     uint32_t skip_count
     uint64_t skip_end
+    uint8_t is_refiltered
+    # Its filters were others: messages below the cursor may have been delivered to nobody.
 
 
 cdef struct Delivery:

@@ -22,6 +22,7 @@ cdef enum:
     GIVEN_UP = 1
     UNHEARD = 2
     # It waits to be delivered for the first time.
+    REFILTERED = 1
 
 
 cdef packed struct StateHead:
@@ -29,7 +30,7 @@ cdef packed struct StateHead:
     uint16_t is_whole
     uint32_t row_count
     uint32_t skip_count
-    uint32_t reserved
+    uint32_t flags
     uint64_t cursor
     uint64_t delivered_seq
     uint64_t consumer_seq
@@ -81,6 +82,7 @@ cdef size_t state_write(
     memset(&head, 0, sizeof(head))
     head.version = VERSION
     head.is_whole = is_whole
+    head.flags = REFILTERED if machine.is_refiltered else 0
     head.cursor = machine.cursor
     head.delivered_seq = machine.delivered_seq
     head.consumer_seq = machine.consumer_seq
@@ -138,6 +140,7 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
         machine.exceeded.count = 0
         if not _read_skips(machine, source + sizeof(head) + head.row_count * sizeof(row), &head):
             return False
+    machine.is_refiltered = machine.is_refiltered or head.flags & REFILTERED != 0
     machine.delivered_seq = head.delivered_seq
     machine.consumer_seq = head.consumer_seq
     for at in range(head.row_count):
@@ -168,3 +171,19 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
     delivered_ns[0] = head.delivered_ns
     acked_ns[0] = head.acked_ns
     return True
+
+
+cdef bint state_is_whole(const char* source) noexcept nogil:
+    """Whether a state that was read has all of a consumer."""
+    return (<const StateHead*> source).is_whole != 0
+
+
+cdef uint64_t state_next_done(const char* source, uint32_t* at) noexcept nogil:
+    """Return the next message of a state that waits no more, and move behind it; 0: there is none."""
+    cdef StateRow row
+    while at[0] < (<const StateHead*> source).row_count:
+        memcpy(&row, source + sizeof(StateHead) + at[0] * sizeof(row), sizeof(row))
+        at[0] += 1
+        if row.deliveries == 0 and row.flags == 0:
+            return row.seq
+    return 0

@@ -26,6 +26,7 @@ from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
 from framework_jetstream.engine._reading cimport reading_removed
 from framework_jetstream.engine._replica_states cimport replica_restore
+from framework_jetstream.engine._retention cimport retention_told
 from framework_jetstream.engine._segments cimport segments_look, segments_remove
 from framework_jetstream.engine._serving cimport slot_lead, slot_serve
 from framework_jetstream.engine._staging cimport (
@@ -230,9 +231,11 @@ cdef void _apply_state(Engine* engine, Group* group, const LogEntry* entry, Prop
     cdef ConsumerSlot* consumer = group.consumer
     cdef size_t replied = 0
     cdef Text reply = _next_reply(proposal, &replied)
+    cdef uint64_t floor_seq = consumer.machine.floor_seq
     group.is_created = 1
     if consumer.is_restored and entry.kind == CONSUMER and entry.part_count == 1 and not entry.is_damaged:
-        state_read(&consumer.machine, entry.chars, entry.parts[0].length, &consumer.last_delivered_ns, &consumer.last_ack_ns)
+        if state_read(&consumer.machine, entry.chars, entry.parts[0].length, &consumer.last_delivered_ns, &consumer.last_ack_ns):
+            retention_told(engine, consumer, floor_seq, entry.chars)
     while reply.length and consumer.slot != NULL:
         outbox_add(&engine.outbox, consumer.slot.account, reply.chars, reply.length)
         reply = _next_reply(proposal, &replied)

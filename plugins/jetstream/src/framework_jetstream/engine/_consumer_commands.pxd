@@ -11,6 +11,7 @@ cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil
 cdef void consumer_forget(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef int consumer_command(Engine* engine, Command* command) noexcept nogil
 cdef void consumer_begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef void consumer_expect(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef void consumer_update(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
 cdef void consumers_late_begin(Engine* engine, Slot* slot) noexcept nogil
 cdef void consumers_restored(Slot* slot) noexcept nogil

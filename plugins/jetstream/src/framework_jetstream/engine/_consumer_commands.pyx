@@ -18,6 +18,7 @@ from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log, consumer_touch
 from framework_jetstream.engine._consumer_subjects cimport consumer_follow, consumer_unfollow, deliver_unwatch, deliver_watch
 from framework_jetstream.engine._delivery cimport consumer_expire
+from framework_jetstream.engine._doubts cimport consumer_followed
 from framework_jetstream.engine._filters cimport Wanting, filters_join, filters_leave, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, group_close, group_describe, group_opened, group_propose, refused_as,
@@ -247,6 +248,17 @@ cdef void consumer_begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Com
     slot.stream.wanted = retention_wants
     consumer_follow(engine, consumer)
     consumer_expire(engine, consumer)
+
+
+cdef void consumer_expect(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """Know what a consumer wants that other servers have too, before it is led here: where messages stay until it has acknowledged them."""
+    cdef const char* at = command_text(consumer.opened, 0)
+    cdef const char* end = at + consumer.opened.lengths[0]
+    cdef Text name = _line(&at, end)
+    free(<void*> name.chars)
+    _read_terms(consumer, consumer.opened)
+    _read_lines(&consumer.machine.filters, &consumer.machine.filter_count, at, end)
+    consumer_followed(engine, consumer)
 
 
 cdef void consumer_tell_waiting(Engine* engine, ConsumerSlot* consumer, const char* status, uint32_t length) noexcept nogil:

@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
+from framework_jetstream.engine._doubts cimport doubts_answered
 from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, STATUS_NOT_THERE, group_close, group_made, group_opened,
     group_propose, refused_as,
@@ -15,9 +16,8 @@ from framework_jetstream.engine._groups cimport (
 from framework_jetstream.engine._peers cimport peer_linked
 from framework_jetstream.engine._replicated cimport replicated_join
 from framework_jetstream.engine._state cimport (
-    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, LINK_PEER, OPEN_GROUP, PROPOSE, RESIGN,
-    SNAPSHOT_GROUP, Answer,
-    ConsumerSlot, Slot, command_text, consumer_of, slot_of,
+    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, LINK_PEER, NAME_CONSUMERS, OPEN_GROUP,
+    PROPOSE, RESIGN, SNAPSHOT_GROUP, Answer, ConsumerSlot, Slot, command_text, consumer_of, slot_of,
 )
 from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
@@ -221,6 +221,8 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
         return peer_linked(engine, command)
     if command.verb == OPEN_GROUP:
         return _open(engine, command)
+    if command.verb == NAME_CONSUMERS:
+        return doubts_answered(engine, command)
     group = _asked(engine, command) if is_asked else _control(engine, command.number)
     if group == NULL or group.replica == NULL:
         answer_made(engine, command.id, STATUS_NOT_THERE, 0)

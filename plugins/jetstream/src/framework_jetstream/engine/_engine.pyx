@@ -26,6 +26,7 @@ from framework_jetstream.engine._consumer_log cimport consumers_tell, consumers_
 from framework_jetstream.engine._control_groups cimport control_made
 from framework_jetstream.engine._delivery cimport TOKEN_NUMBER_SHIFT, consumer_expire, deliver_ready, request_undeliverable
 from framework_jetstream.engine._direct cimport direct_get_row
+from framework_jetstream.engine._doubts cimport doubts_turn
 from framework_jetstream.engine._groups cimport (
     CARRIED_BUSY, CARRIED_OUT, group_close, group_describe, group_free, group_made, group_of, groups_are_abandoned, groups_close_rest,
 )
@@ -325,6 +326,7 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
     if state.wants_fence:
         retention_fence(state)
     # A message is gone before its consumer need not hear of it any more: what was lost of the log in between comes again.
+    doubts_turn(state)
     removals_propose(state)
     consumers_tell(state)
     replicated_speak(state)

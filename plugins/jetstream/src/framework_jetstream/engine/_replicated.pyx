@@ -9,16 +9,17 @@ start; one that begins to lead goes on from there, as soon as its stream has her
 it has decided since, and is again what its group knows.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport (
-    consumer_begin, consumer_close, consumer_forget, consumer_made, consumer_say, consumer_tell_waiting, consumer_update,
+    consumer_begin, consumer_close, consumer_expect, consumer_forget, consumer_made, consumer_say, consumer_tell_waiting, consumer_update,
 )
 from framework_jetstream.engine._consumer_log cimport consumer_change
+from framework_jetstream.engine._doubts cimport doubts_drop, doubts_review
 from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, group_close, group_describe, group_of, group_opened, proposals_drop,
     refused_as,
@@ -31,6 +32,7 @@ from framework_jetstream.engine._state cimport (
     command_free, command_text, slot_of,
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads
+from framework_jetstream.engine._retention cimport retention_review
 from framework_jetstream.engine._serving cimport follow_direct, slot_enter, slot_follow, slot_lead
 from framework_jetstream.engine._sharing cimport consumer_share, stream_share
 from framework_jetstream.engine._stream_commands cimport slot_close
@@ -52,6 +54,8 @@ cdef enum:
     # Taken in one turn.
     SUBJECT_BYTES = 128
     NUMBER_BYTES = 16
+
+cdef uint64_t ALL = <uint64_t> -1
 
 
 # ---- opening -------------------------------------------------------------------------------------------------------------
@@ -113,18 +117,28 @@ cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Comman
             return CARRIED_OUT
     consumer.is_restored = 1
     consumer.opened = command
+    consumer_expect(engine, consumer)
     answer_made(engine, command.id, 0, 0)
     return CARRIED_KEPT
 
 
 cdef int _reopen(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Let a consumer have another configuration, here now, and whenever it is led here later; all its servers are told to."""
+    cdef Command* before = consumer.opened
+    cdef bint wants_others = before.lengths[0] != command.lengths[0] or memcmp(
+        command_text(before, 0), command_text(command, 0), command.lengths[0]
+    ) != 0
     if consumer.group != NULL:
         group_describe(consumer.group, command_text(command, 2), command.lengths[2])
+    consumer.opened = command
+    command_free(before)
+    if wants_others:
+        consumer.machine.is_refiltered = 1
     if consumer.slot != NULL:
         consumer_update(engine, consumer, command)
-    command_free(consumer.opened)
-    consumer.opened = command
+        consumer_change(engine, consumer)
+    else:
+        consumer_expect(engine, consumer)
     consumer_say(engine, consumer, command.id)
     return CARRIED_KEPT
 
@@ -132,6 +146,7 @@ cdef int _reopen(Engine* engine, ConsumerSlot* consumer, Command* command) noexc
 cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Close or change a consumer, or say that another server leads it; a `Carried`."""
     cdef Group* group = consumer.group
+    cdef Slot* slot = slot_of(engine, <uint64_t> consumer.opened.numbers[0])
     if command.verb == UPDATE_CONSUMER:
         return _reopen(engine, consumer, command)
     if command.verb != CLOSE_CONSUMER:
@@ -141,6 +156,8 @@ cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Com
         consumer_close(engine, consumer)
     else:
         consumer_forget(engine, consumer)
+    if slot != NULL:
+        retention_review(slot, 0)
     if group == NULL:
         # It was closed with its stream.
         answer_made(engine, command.id, 0, 0)
@@ -186,6 +203,7 @@ cdef bint _consumer_begins(Engine* engine, ConsumerSlot* consumer) noexcept nogi
     consumer.is_restored = 0
     consumer.is_whole_due = 1
     consumer_change(engine, consumer)
+    doubts_review(slot, 0, consumer.machine.cursor)
     return True
 
 
@@ -206,6 +224,7 @@ cdef void _lead(Engine* engine, Group* group) noexcept nogil:
     elif group.slot.group.is_created:
         group.slot.is_saving = 0
         slot_lead(engine, group.slot)
+        doubts_review(group.slot, 0, ALL)
     elif not _create(engine, group.slot):
         group.leads_term = 0
         return
@@ -217,6 +236,7 @@ cdef void consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nogi
     cdef Group* group = consumer.group
     cdef Command* opened = consumer.opened
     cdef uint32_t number = consumer.number
+    cdef uint8_t is_refiltered = consumer.machine.is_refiltered
     consumer_tell_waiting(engine, consumer, b"409 Leadership Change", 21)
     consumer.opened = NULL
     consumer_close(engine, consumer)
@@ -227,7 +247,9 @@ cdef void consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nogi
     consumer.group = group
     consumer.opened = opened
     consumer.is_restored = 1
+    consumer.machine.is_refiltered = is_refiltered
     group.consumer = consumer
+    consumer_expect(engine, consumer)
     consumer_reads(engine, consumer)
 
 
@@ -242,6 +264,7 @@ cdef void group_follow(Engine* engine, Group* group) noexcept nogil:
     if group.slot != NULL:
         group.slot.is_saving = 0
         slot_follow(engine, group.slot)
+        doubts_drop(group.slot)
         waiting = group.slot.waiting
         while waiting != NULL:
             waiting.behind = 0

@@ -15,4 +15,5 @@ cdef void retention_stored(Slot* slot, uint64_t seq) noexcept nogil
 cdef void removal_add(Slot* slot, uint64_t seq) noexcept nogil
 cdef void removals_propose(Engine* engine) noexcept nogil
 cdef void removals_forget(Engine* engine, Slot* slot) noexcept nogil
+cdef void retention_told(Engine* engine, ConsumerSlot* consumer, uint64_t floor_seq, const char* state) noexcept nogil
 cdef bint retention_wants(Stream* stream, const char* subject, size_t length) noexcept nogil

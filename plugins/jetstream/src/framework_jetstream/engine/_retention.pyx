@@ -2,7 +2,7 @@
 
 A message that its consumer need not acknowledge goes when somebody has got it. Who publishes hears of messages that nobody got, in order:
 behind deliveries of a turn goes a *fence*, a message to an account that there is not, and when that is answered all before it is known.
-In files all removals are entries of the log, made of what a turn has gathered.
+In files all removals are entries of the log, made of what a turn has gathered; where several servers have a stream, see `_doubts.pyx`.
 
 Source: nats-server `stream.go`, `ackMsg`, `checkForInterest`; `consumer.go`, `cleanupNoInterestMessages`, `processAckMsg`.
 """
@@ -11,15 +11,16 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
 
-from framework_jetstream.consumer._consumer_machine cimport machine_ack, machine_needs
+from framework_jetstream.consumer._consumer_machine cimport machine_ack, machine_wants
+from framework_jetstream.consumer._state cimport state_is_whole, state_next_done
 from framework_jetstream.consumer._terms cimport ACK_EXPLICIT, ACK_NONE
+from framework_jetstream.engine._doubts cimport doubts_add, doubts_review, follower_next, is_needed
 from framework_jetstream.engine._filters cimport Wanting, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport CARRIED_KEPT, group_leads
 from framework_jetstream.engine._operations cimport OP_REMOVE, operation_propose
 from framework_jetstream.engine._outbox cimport outbox_add
 from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._state cimport Leaving, slot_of
-from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport RETENTION_INTEREST, RETENTION_LIMITS, stream_delete, stream_purge
 from framework_jetstream.stream._messages cimport Record, messages_get, messages_next
@@ -29,6 +30,7 @@ cdef enum:
     # In one entry.
 
 cdef uint32_t NO_ACCOUNT = <uint32_t> 0xffffffff
+cdef uint64_t ALL = <uint64_t> -1
 
 
 cdef void removal_add(Slot* slot, uint64_t seq) noexcept nogil:
@@ -57,7 +59,8 @@ cdef void removals_propose(Engine* engine) noexcept nogil:
         slot = engine.removing
         seqs.chars = slot.removals
         seqs.length = <uint32_t> min(slot.removals_length, <size_t> REMOVALS_BYTES_MAX)
-        if operation_propose(engine, slot, OP_REMOVE, 0, 0, seqs, NULL) != CARRIED_KEPT:
+        # Where another server leads meanwhile there is nothing left.
+        if seqs.length and operation_propose(engine, slot, OP_REMOVE, 0, 0, seqs, NULL) != CARRIED_KEPT:
             return
         slot.removals_length -= seqs.length
         memmove(slot.removals, slot.removals + seqs.length, slot.removals_length)
@@ -79,19 +82,11 @@ cdef void removals_forget(Engine* engine, Slot* slot) noexcept nogil:
 cdef void _release(Slot* slot, uint64_t seq) noexcept nogil:
     """Remove a message that no consumer needs."""
     cdef Record record = messages_get(&slot.stream.messages, seq)
-    cdef ConsumerSlot* consumer
-    cdef Wanting wanting
-    if record.seq == 0:
+    if record.seq == 0 or is_needed(slot, &record):
         return
-    wanting = wanting_of(slot, subject_chars(record.subject), record.subject.length)
-    consumer = wanting_next(&wanting)
-    while consumer != NULL:
-        if machine_needs(&consumer.machine, &record):
-            return
-        consumer = wanting_next(&wanting)
     if slot.group == NULL:
         stream_delete(&slot.stream, seq)
-    elif group_leads(slot.group):
+    elif group_leads(slot.group) and not doubts_add(slot, seq):
         removal_add(slot, seq)
 
 
@@ -163,6 +158,9 @@ cdef void retention_review(Slot* slot, uint64_t seq) noexcept nogil:
     cdef Record record
     if slot.stream.limits.retention != RETENTION_INTEREST:
         return
+    if slot.group != NULL and slot.group.replica != NULL:
+        doubts_review(slot, seq, ALL)
+        return
     if slot.consumers == NULL and slot.group == NULL:
         stream_purge(&slot.stream, NULL, 0, 0, 0)
         return
@@ -183,5 +181,34 @@ cdef void retention_stored(Slot* slot, uint64_t seq) noexcept nogil:
 
 cdef bint retention_wants(Stream* stream, const char* subject, size_t length) noexcept nogil:
     """Whether a consumer wants messages of a subject."""
-    cdef Wanting wanting = wanting_of(<Slot*> stream.owner, subject, length)
-    return wanting_next(&wanting) != NULL
+    cdef Slot* slot = <Slot*> stream.owner
+    cdef Wanting wanting = wanting_of(slot, subject, length)
+    cdef ConsumerSlot* consumer = wanting_next(&wanting)
+    cdef uint32_t at = 0
+    if consumer == NULL:
+        consumer = follower_next(slot, &at)
+        while consumer != NULL and not machine_wants(&consumer.machine, subject, length):
+            consumer = follower_next(slot, &at)
+    return consumer != NULL
+
+
+cdef void retention_told(Engine* engine, ConsumerSlot* consumer, uint64_t floor_seq, const char* state) noexcept nogil:
+    """Let go what the group of a consumer that another server leads has said to be acknowledged.
+
+    Args:
+        floor_seq: Of the consumer, before the state was read.
+    """
+    cdef Slot* slot = slot_of(engine, <uint64_t> consumer.opened.numbers[0]) if consumer.opened != NULL else NULL
+    cdef uint32_t at = 0
+    cdef uint64_t seq
+    if slot == NULL or slot.stream.limits.retention == RETENTION_LIMITS or slot.group == NULL or not group_leads(slot.group):
+        return
+    if state_is_whole(state):
+        doubts_review(slot, floor_seq + 1, consumer.machine.cursor)
+        return
+    # What is below the floor is not named.
+    doubts_review(slot, floor_seq + 1, consumer.machine.floor_seq + 1)
+    seq = state_next_done(state, &at)
+    while seq:
+        _release(slot, seq)
+        seq = state_next_done(state, &at)

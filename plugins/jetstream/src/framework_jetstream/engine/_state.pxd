@@ -69,6 +69,7 @@ cdef enum Verb:
     CHANGE_MEMBER
     LINK_PEER
     RESIGN
+    NAME_CONSUMERS
 
 
 cdef enum EventKind:
@@ -99,6 +100,8 @@ cdef enum EventKind:
     # Of a stream of several servers: an entry describes it anew, and waits for what that means; the first number is its index.
     EVENT_REKEYED
     # Of no consumer: all files that were not written with the key of now are given up.
+    EVENT_UNSURE
+    # Of a control group: whether all consumers of a stream are here has to be known; numbers are the stream's, and of the question.
 
 
 cdef enum SourceLoss:
@@ -563,6 +566,37 @@ cdef struct Input:
     uint8_t has_direct
 
 
+cdef struct Doubts:
+    # What a stream of several servers could do without, if this one knows all of its consumers; see `_doubts.pyx`.
+    uint32_t* followed
+    # Numbers of consumers of several servers, as many of them are led elsewhere; some may be gone.
+    uint32_t followed_count
+    uint32_t followed_room
+    uint64_t* seqs
+    size_t count
+    size_t room
+    uint64_t review_at
+    # From here up to before `review_end` messages are to be looked at.
+    uint64_t review_end
+    size_t asked
+    # Of `seqs`, those that the open question is about.
+    uint64_t asked_end
+    # And it is about messages below this one.
+    uint64_t question
+    # 0: none is open.
+    Slot* next
+    # Of those with doubts.
+    uint8_t is_listed
+
+
+cdef enum DoubtsStage:
+    DOUBTS_REST = 0
+    DOUBTS_READ
+    # The leader of the control group is asked for an index.
+    DOUBTS_TOLD
+    # Python has been asked which consumers there are.
+
+
 cdef struct Slot:
     # A stream, with what stands around it.
     Stream stream
@@ -596,6 +630,7 @@ cdef struct Slot:
     size_t removals_length
     size_t removals_room
     Slot* next_removing
+    Doubts doubts
     Staging staging
     Slot* next_staging
     Waiting* waiting
@@ -729,6 +764,18 @@ cdef struct Engine:
     Text refusal_ends[REFUSALS]
     Slot* removing
     # Streams in files with messages that nobody needs any more.
+    Slot* doubting
+    # Streams with doubts.
+    int doubts_stage
+    # A `DoubtsStage`.
+    uint32_t doubts_left
+    # Streams of which nothing was said yet.
+    uint64_t doubts_question
+    # The last one.
+    uint64_t doubts_index
+    # Up to which the control group has to be applied; 0: not known.
+    int64_t doubts_until_ns
+    # Then it is asked anew, and not before where nothing is asked.
     Leaving* leaving
     # Messages that go as soon as somebody has got them, in order of fences.
     uint32_t leaving_count

@@ -14,6 +14,7 @@ from framework_jetstream.engine._groups cimport STATUS_NOT_LEADER, group_speaks
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._publishing cimport message_stored
 from framework_jetstream.engine._reading cimport reading_begin
+from framework_jetstream.engine._doubts cimport doubts_free
 from framework_jetstream.engine._retention cimport removals_forget, retention_review
 from framework_jetstream.engine._segments cimport segments_leave
 from framework_jetstream.engine._serving cimport follow_direct, follow_subjects, text_copied
@@ -139,6 +140,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
         _leave_staging(engine, slot)
     alarm_leave(&engine.expiries, &slot.expiry)
     removals_forget(engine, slot)
+    doubts_free(engine, slot)
     slot_count_out(slot)
     _waiting_free(engine, slot)
     staging_free(&slot.staging)

@@ -108,6 +108,9 @@ class Verb(IntEnum):
     answer."""
     RESIGN = 120
     """Of what: a `GroupOf`. This server neither votes nor leads there until it is started again."""
+    NAME_CONSUMERS = 121
+    """Of a stream: the question, as `Event.UNSURE` has told it; numbers of the groups of all its
+    consumers, 8 bytes each."""
 
 
 class Event(IntEnum):
@@ -141,6 +144,9 @@ class Event(IntEnum):
     when FOLLOW_UPDATE says what that means. Number: its index."""
     REKEYED = 13
     """Of no consumer: all files that were not written with the key of now are given up."""
+    UNSURE = 14
+    """Of a control group: which consumers a stream has is to be known; numbers: the stream's, and
+    of the question. NAME_CONSUMERS answers it."""
 
 
 class GroupOf(IntEnum):
