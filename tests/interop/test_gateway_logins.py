@@ -57,6 +57,7 @@ def test_a_service_of_another_account_answers_from_another_cluster(
         both.client("A0", user="b", **{"pass": "x"}) as first,
     ):
         both.check("A0", "B0", user="a")
+        both.check("B0", "A0", user="a")
         first.await_interest(b"serve")
         for number in range(10):
             with both.client("A0", b"_INBOX.> 1", user="b", **{"pass": "x"}) as client:

@@ -134,7 +134,9 @@ class Steps:
         for _ in range(self.rng.randint(1, 5)):
             subject = self.rng.choice(SUBJECTS)
             for it in self.pair:
-                self.last = json.loads(it.ask(subject, b"x")[1])["seq"]
+                head, body = it.ask(subject, b"x")
+                assert body, (head, it is self.pair[0])
+                self.last = json.loads(body)["seq"]
 
     def fetch(self):
         room = self.consumer["max_ack_pending"] or 100
