@@ -67,12 +67,19 @@ class OldGateway:
         while self._sock.recv(65_536):
             pass
 
-    def accept(self, **fields: object) -> None:
-        """Let a server be the one that sends messages here; fields of our INFO may be others."""
+    def accept(self, **fields: object) -> str:
+        """Let a server be the one that sends messages here; fields of our INFO may be others.
+
+        Returns:
+            The name of its cluster.
+        """
         self.await_dial()
         self.say(line("INFO", document(**fields)))
-        while not self._read_line().startswith(b"INFO"):
-            pass  # CONNECT, too
+        name = ""
+        while not (got := self._read_line()).startswith(b"INFO"):
+            if got.startswith(b"CONNECT"):
+                name = json.loads(got.removeprefix(b"CONNECT "))["gateway"]
+        return name
 
     def say(self, data: bytes) -> None:
         """Send lines."""

@@ -147,6 +147,7 @@ def test_the_documents_reports_are_those_of_the_real_one(fleet, tmp_path):
         cli, url = NatsCli(tmp_path), servers[0].url
         shared.until(lambda cli=cli, url=url: cli.attempt(url, *STREAM_ADD)[0] == 0)
         cli.run(url, "consumer", "add", "ORDERS", "NEW", "--pull", "--defaults")
+        shared.until(lambda cli=cli, url=url: "outdated" not in cli.run(url, *COMMANDS[0]))
         admin = f"nats://admin:s3cr3t@127.0.0.1:{servers[2].port}"
         shown.append([
             *(masked(cli.run(url, *words)) for words in COMMANDS),
