@@ -228,13 +228,15 @@ class _End(asyncio.Protocol):
 
     def _pass_late(self) -> None:
         """Pass on the oldest piece: whichever timer fires first, the order holds."""
+        if not self._late:  # `arrive` was before it
+            return
         if data := self._late.popleft():
             self.other.write(data)
         else:
             self.other.finish()
 
     def arrive(self) -> None:
-        """Pass on what is under way from this end; only where no timer is to do it."""
+        """Pass on at once what is under way from this end."""
         while self._late:
             self._pass_late()
 
