@@ -13,6 +13,7 @@ import termios
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from framework_jetstream.log import Kind, Log, LogThread, NewerVersionError
 
@@ -58,6 +59,20 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert [entry.parts for entry in log.committed()] == [[b"one"], [b"two"]]
     assert log.group(1).description == b"orders"
     assert (log.damage, log.torn_bytes) == ([], 0)
+
+
+def test_a_start_takes_no_memory_for_what_is_not_in_a_file(tmp_path: Path) -> None:
+    log, thread = opened(tmp_path, file_bytes=64 << 20)
+    thread.start()
+    assert log.append(log.new_group(), Kind.BATCH, [b"one"])
+    thread.stop()
+    del log, thread
+    before = psutil.Process().memory_info().rss
+
+    again, _ = opened(tmp_path)
+    taken = psutil.Process().memory_info().rss - before
+    assert taken < 16 << 20
+    assert [entry.parts for entry in again.committed()] == [[b"one"]]
 
 
 def test_each_start_goes_on(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ Size: one pass over files, rounds and records that share their state.
 
 from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.encryption._cipher cimport CIPHER_END, CIPHER_NONE, FILE_OF_LOG, KeyHead, file_key_find
@@ -438,6 +438,13 @@ cdef void _set_limits(Scan* scan) noexcept nogil:
                 scan.proven = behind.previous_round
 
 
+cdef void _let_rest_go(LogFile* file) noexcept nogil:
+    """Keep the memory of what is in a file alone, which was made as long as files may become."""
+    cdef char* shrunk = <char*> realloc(file.image, file.end + 1)
+    if shrunk != NULL:
+        file.image = shrunk
+
+
 cdef void _retire_others(Scan* scan) noexcept nogil:
     """Let files go that are not needed: those before the first one, and those that were made and not written."""
     cdef Log* log = scan.log
@@ -454,6 +461,7 @@ cdef void _retire_others(Scan* scan) noexcept nogil:
                 log.files = file
             log.file = file
             file.size = 0  # nothing more is written to it
+            _let_rest_go(file)
             continue
         if room_for(<void**> &log.retired, &log.retired_room, log.retired_count, sizeof(LogRetired)) != NULL:
             log.retired[log.retired_count].number = file.number
