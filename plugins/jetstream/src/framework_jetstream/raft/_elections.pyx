@@ -64,6 +64,18 @@ cdef void stand(Raft* raft) noexcept nogil:
     _tally(raft)
 
 
+cdef void found(Raft* raft, bint is_first) noexcept nogil:
+    """Begin a group of which nothing is durable here: in no term anything was promised, so votes need not wait.
+
+    Who is the first of its members stands at once, and again with each tick: others may not have opened it yet. They stand when that
+    one is not there, as ever.
+    """
+    raft.heard_ticks = raft.settings.election_ticks
+    if is_first:
+        raft.founding_tries = raft.settings.election_ticks
+        stand(raft)
+
+
 cdef void _stand_now(Raft* raft, int flags) noexcept nogil:
     become_candidate(raft)
     _ask(raft, VOTE, flags)
@@ -89,6 +101,7 @@ cdef void election_tick(Raft* raft, uint64_t ticks) noexcept nogil:
             raft.transferee = 0
             raft.timeout_is_told = False
     elif raft.elapsed >= raft.timeout:
+        raft.founding_tries -= raft.founding_tries > 0
         become_follower(raft, raft.term, 0)
         stand(raft)
 

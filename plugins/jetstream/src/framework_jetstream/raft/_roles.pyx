@@ -23,6 +23,8 @@ cdef void _begin(Raft* raft, int role) noexcept nogil:
     raft.role = role
     raft.elapsed = 0
     raft.timeout = raft.settings.election_ticks + _random_below(raft, raft.settings.election_ticks)
+    if raft.founding_tries:
+        raft.timeout = 1
     raft.transferee = 0
     raft.timeout_is_told = False
     for at in range(raft.peer_count):
@@ -33,6 +35,7 @@ cdef void _enter_term(Raft* raft, uint64_t term, uint64_t vote) noexcept nogil:
     raft.term = term
     raft.vote = vote
     raft.hard_is_new = True
+    raft.founding_tries = 0
     raft.waiting_count = 0  # what was promised in the term before is of no use to anybody
     raft.match_through = 0
     raft.ack_is_due = False
