@@ -18,11 +18,11 @@ from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log, consumer_touch
 from framework_jetstream.engine._consumer_subjects cimport consumer_follow, consumer_unfollow, deliver_unwatch, deliver_watch
 from framework_jetstream.engine._delivery cimport consumer_expire
-from framework_jetstream.engine._doubts cimport consumer_followed
 from framework_jetstream.engine._filters cimport Wanting, filters_join, filters_leave, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, group_close, group_describe, group_opened, group_propose, refused_as,
 )
+from framework_jetstream.engine._needs cimport consumer_followed
 from framework_jetstream.engine._pacing cimport pace_begin, pace_update
 from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_consumer_command, replicated_consumer_open
 from framework_jetstream.engine._retention cimport retention_review, retention_wants

@@ -10,27 +10,24 @@ stored before the question goes if all of them are here, and none needs it. Of a
 Who begins to lead looks at all messages, a part with each question.
 """
 
-from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
 
-from framework_jetstream.consumer._consumer_machine cimport machine_needs, machine_wants
 from framework_jetstream.engine._answers cimport answer_made
-from framework_jetstream.engine._filters cimport Wanting, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport CARRIED_OUT, STATUS_NOT_THERE, group_leads, group_of
+from framework_jetstream.engine._needs cimport is_needed, is_of_stream, was_worked_off
 from framework_jetstream.engine._retention cimport removal_add
 from framework_jetstream.engine._state cimport (
-    CONTROL_EVENTS_SHIFT, DOUBTS_READ, DOUBTS_REST, DOUBTS_TOLD, EVENT_UNSURE, Answer, Doubts, Group, command_text, consumer_of, slot_of,
+    CONTROL_EVENTS_SHIFT, DOUBTS_READ, DOUBTS_REST, DOUBTS_TOLD, EVENT_UNSURE, Answer, Doubts, Group, command_text, slot_of,
 )
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.raft._reads cimport read_begin
 from framework_jetstream.raft._state cimport LEADER
 from framework_jetstream.replication._replica_ids cimport ids_find
 from framework_jetstream.replication._replicas cimport Replica
-from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._machine cimport RETENTION_INTEREST, RETENTION_LIMITS
-from framework_jetstream.stream._messages cimport messages_get, messages_next
+from framework_jetstream.stream._messages cimport Record, messages_get, messages_next
 
 cdef enum:
     REVIEWED_MAX = 8192
@@ -39,93 +36,6 @@ cdef enum:
     # So long an answer is waited for.
     AGAIN_NS = 50000000
     # Between questions, where a consumer was not here.
-
-cdef uint64_t ALL = <uint64_t> -1
-
-
-# ---- consumers that are led elsewhere --------------------------------------------------------------------------------------
-
-
-cdef bint _is_of(const ConsumerSlot* consumer, const Slot* slot) noexcept nogil:
-    """Whether several servers have a consumer, and it is a stream's."""
-    return consumer != NULL and consumer.opened != NULL and <uint64_t> consumer.opened.numbers[0] == slot.number
-
-
-cdef void consumer_followed(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
-    """Ask a consumer of several servers, too, what it needs; its terms and filters are there."""
-    cdef Slot* slot = slot_of(engine, <uint64_t> consumer.opened.numbers[0])
-    cdef Doubts* doubts
-    cdef void* grown
-    cdef uint32_t at, kept = 0
-    if slot == NULL:
-        return
-    doubts = &slot.doubts
-    for at in range(doubts.followed_count):
-        if doubts.followed[at] != consumer.number and _is_of(consumer_of(engine, doubts.followed[at]), slot):
-            doubts.followed[kept] = doubts.followed[at]
-            kept += 1
-    doubts.followed_count = kept
-    if kept == doubts.followed_room:
-        grown = realloc(doubts.followed, (kept * 2 + 8) * sizeof(uint32_t))
-        if grown == NULL:
-            engine.log.failed = ENOMEM
-            return
-        doubts.followed = <uint32_t*> grown
-        doubts.followed_room = kept * 2 + 8
-    doubts.followed[kept] = consumer.number
-    doubts.followed_count += 1
-    doubts_review(slot, 0, ALL)
-
-
-cdef ConsumerSlot* follower_next(Slot* slot, uint32_t* at) noexcept nogil:
-    """Return the next consumer of a stream that is not led here, and move behind it; NULL: there are no more."""
-    cdef ConsumerSlot* consumer
-    while at[0] < slot.doubts.followed_count:
-        consumer = consumer_of(slot.engine, slot.doubts.followed[at[0]])
-        at[0] += 1
-        if _is_of(consumer, slot) and consumer.slot == NULL:
-            return consumer
-    return NULL
-
-
-# ---- who needs a message ---------------------------------------------------------------------------------------------------
-
-
-cdef bint is_needed(Slot* slot, const Record* record) noexcept nogil:
-    """Whether a consumer that is here needs a message, as far as is known of it."""
-    cdef Wanting wanting = wanting_of(slot, subject_chars(record.subject), record.subject.length)
-    cdef ConsumerSlot* consumer = wanting_next(&wanting)
-    cdef uint32_t at = 0
-    while consumer != NULL:
-        if machine_needs(&consumer.machine, record):
-            return True
-        consumer = wanting_next(&wanting)
-    consumer = follower_next(slot, &at)
-    while consumer != NULL:
-        if machine_wants(&consumer.machine, subject_chars(record.subject), record.subject.length) and (
-            not consumer.group.is_created or machine_needs(&consumer.machine, record)
-        ):
-            return True
-        consumer = follower_next(slot, &at)
-    return False
-
-
-cdef bint _can_tell(const ConsumerSlot* consumer) noexcept nogil:
-    """Whether a consumer has acknowledged all that it wants and waits for no more."""
-    return consumer.group != NULL and consumer.group.is_created and not consumer.machine.is_refiltered
-
-
-cdef bint _was_worked_off(Slot* slot, const Record* record) noexcept nogil:
-    """Whether a consumer of a work queue has acknowledged a message that nobody needs."""
-    cdef Wanting wanting = wanting_of(slot, subject_chars(record.subject), record.subject.length)
-    cdef ConsumerSlot* consumer = wanting_next(&wanting)
-    cdef uint32_t at = 0
-    if consumer == NULL:
-        consumer = follower_next(slot, &at)
-        while consumer != NULL and not machine_wants(&consumer.machine, subject_chars(record.subject), record.subject.length):
-            consumer = follower_next(slot, &at)
-    return consumer != NULL and _can_tell(consumer)
-
 
 # ---- doubts ----------------------------------------------------------------------------------------------------------------
 
@@ -223,7 +133,7 @@ cdef void _settle(Slot* slot) noexcept nogil:
         if record.seq == 0 or record.seq >= doubts.asked_end:
             doubts.review_at = doubts.asked_end
             return
-        if not is_needed(slot, &record) and (not is_queue or _was_worked_off(slot, &record)):
+        if not is_needed(slot, &record) and (not is_queue or was_worked_off(slot, &record)):
             removal_add(slot, record.seq)
         doubts.review_at = record.seq + 1
         looked_at += 1
@@ -320,7 +230,7 @@ cdef bint _are_here(Engine* engine, Slot* slot, const Command* command) noexcept
         memcpy(&id, ids + at * sizeof(id), sizeof(id))
         replica = <Replica*> ids_find(&engine.replicas.ids, id)
         group = group_of(engine, replica.number) if replica != NULL else NULL
-        if group == NULL or not _is_of(group.consumer, slot):
+        if group == NULL or not is_of_stream(group.consumer, slot):
             return False
     return True
 

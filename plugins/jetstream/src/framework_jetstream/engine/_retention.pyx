@@ -14,9 +14,10 @@ from libc.string cimport memcpy, memmove
 from framework_jetstream.consumer._consumer_machine cimport machine_ack, machine_wants
 from framework_jetstream.consumer._state cimport state_is_whole, state_next_done
 from framework_jetstream.consumer._terms cimport ACK_EXPLICIT, ACK_NONE
-from framework_jetstream.engine._doubts cimport doubts_add, doubts_review, follower_next, is_needed
+from framework_jetstream.engine._doubts cimport doubts_add, doubts_review
 from framework_jetstream.engine._filters cimport Wanting, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport CARRIED_KEPT, group_leads
+from framework_jetstream.engine._needs cimport follower_next, is_needed
 from framework_jetstream.engine._operations cimport OP_REMOVE, operation_propose
 from framework_jetstream.engine._outbox cimport outbox_add
 from framework_jetstream.engine._port cimport framework_message
