@@ -32,7 +32,12 @@ from framework_jetstream.api.records import (
     StreamNamesRequest,
     plain,
 )
-from framework_jetstream.api.requests import check_level, is_empty_request, read
+from framework_jetstream.api.requests import (
+    check_account_name,
+    check_level,
+    is_empty_request,
+    read,
+)
 from framework_jetstream.api.subjects import CLUSTERED, SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswer, EngineAnswers, EngineEvent
@@ -302,9 +307,7 @@ class JetStream(Component):
 
     def _purge_account(self, request: JetStream.ApiRequest, account: str) -> None:
         """Delete all streams of an account."""
-        if "/" in account or "\\" in account:
-            problem = "account name can not contain path separators"
-            raise failure(ErrCode.STREAM_GENERAL, err=problem)
+        check_account_name(account)
         entries = self._book.streams(account)
         left = len(entries)
 

@@ -249,6 +249,21 @@ def test_streams_in_memory_have_replicas(cluster, apis):
     assert found["n1"]("STREAM.DELETE.MR")["success"]
 
 
+def test_an_account_is_purged_by_the_meta_leader(cluster, apis, log_in):
+    found = apis(cluster)
+    for name, replicas in (("P1", 1), ("P3", 3)):
+        stream(found["n1"], name, replicas)
+    with cluster["n2"].client() as raw:
+        system = log_in(raw, user="sys", **{"pass": "x"})
+        bad, none, done = (system.api(f"ACCOUNT.PURGE.{it}") for it in ("a/b", "no", "APP"))
+
+    assert bad["error"]["err_code"] == 10051
+    assert none["initiated"]
+    assert done["initiated"]
+    for each in found.values():
+        shared.until(lambda it=each: it("STREAM.NAMES")["streams"] is None)
+
+
 def test_a_consumer_that_nobody_uses_is_gone_everywhere(cluster, apis):
     found = apis(cluster)
     stream(found["n1"], "GONE")

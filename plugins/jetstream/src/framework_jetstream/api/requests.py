@@ -111,6 +111,13 @@ def _problem(text: str) -> str:
     return text
 
 
+def check_account_name(account: str) -> None:
+    """Raise ApiFailure for a name that no account can have, since folders are called so."""
+    if "/" in account or "\\" in account:
+        problem = "account name can not contain path separators"
+        raise failure(ErrCode.STREAM_GENERAL, err=problem)
+
+
 def check_level(headers: Mapping[str, tuple[str, ...]]) -> None:
     """Raise ApiFailure where a request needs another level of the API than this server's."""
     for value in headers.get(LEVEL_HEADER, ())[:1]:

@@ -27,7 +27,7 @@ from framework_jetstream.api.records import (
     StreamExportRequest,
     StreamNamesRequest,
 )
-from framework_jetstream.api.requests import check_level, is_empty_request, read
+from framework_jetstream.api.requests import check_account_name, check_level, is_empty_request, read
 from framework_jetstream.api.subjects import SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.cluster.changes import ConsumerChanges
@@ -723,12 +723,23 @@ class ClusterApi:
                 lambda: remove_server(self._leader, request.payload, is_strict=is_strict),
             )
             return
+        if found.kind == "account_purge":
+            self._purge_account(request, found.stream)
+            return
         if found.kind != "meta_leader_stepdown":
             if request.tokens[0] in SYSTEM_WORDS:
                 raise _unsupported()
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
         to = self._next_leader(request.payload, self._view.machine.state.servers)
         self._hand_over(request, found.kind, CONTROL_GROUP, GroupOf.CONTROL, to)
+
+    def _purge_account(self, request: JetStream.ApiRequest, account: str) -> None:
+        """Delete all streams of an account, one after the other; who asks hears that it begins."""
+        check_account_name(account)
+        for asset, _ in self._leader.state.streams():
+            if asset.account == account:
+                self._decisions.decide(partial(self._leader.remove, asset))
+        request.reply.set(answer("account_purge", {"initiated": True}))
 
 
 class _Led(Struct, frozen=True):
