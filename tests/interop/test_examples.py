@@ -225,26 +225,30 @@ def test_three_clusters_are_one(tmp_path, runs, tool):
     assert all(f"{name}-1" in listed for name in ("east", "central", "west"))
 
 
-class Shop(Copies):
-    """The example of three servers that share streams, each with ports and a folder of its own."""
+class Stores(Copies):
+    """An example of servers with streams, each with ports and a folder of its own."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, store: str, *kinds: str) -> None:
         self._folder = folder
         text = (EXAMPLES / name).read_text("utf-8").replace("http = 8222\n", "")
-        text = text.replace("/tmp/framework-shop", str(folder))
+        text = text.replace("cluster.port = 6228\n", "").replace(store, str(folder))
         self.urls = {}
-        for server in ("one", "two", "three"):
+        for head, server in re.findall(
+            r"^(\[clusters\.\w+\.servers\.(\w+)\]\n)", text, re.MULTILINE
+        ):
             port = free_port()
             self.urls[server] = f"nats://127.0.0.1:{port}"
-            head = f"[clusters.shop.servers.{server}]\n"
-            text = text.replace(head, f"{head}port = {port}\ncluster.port = {free_port()}\n")
+            ports = "".join(f"{kind}.port = {free_port()}\n" for kind in kinds)
+            text = text.replace(head, f"{head}port = {port}\n{ports}")
+        for at, url in enumerate(self.urls.values()):
+            text = text.replace(f"127.0.0.1:{4222 + at}", url.removeprefix("nats://"))
         (folder / name).write_text(text)
 
 
 @pytest.mark.peer("nats")
 @pytest.mark.timeout(90)
 def test_three_servers_share_streams(tmp_path, runs, tool):
-    copies = Shop(tmp_path, "jetstream-cluster.toml")
+    copies = Stores(tmp_path, "jetstream-cluster.toml", "/tmp/framework-shop", "cluster")
     run = run_topology(runs, copies, "jetstream-cluster.toml")
     run.until("3/3 ready")
     add, *others = [shlex.split(line) for line in copies.commands("jetstream-cluster.toml", "nats")]
@@ -261,6 +265,30 @@ def test_three_servers_share_streams(tmp_path, runs, tool):
     while tool.attempt(copies.urls["three"], *others[0][1:])[0] != 0:
         pass  # another server leads within a second
     run.until("one ready ")
+
+
+@pytest.mark.peer("nats")
+@pytest.mark.timeout(120)
+def test_two_clusters_and_an_arbiter_share_streams(tmp_path, runs, tool):
+    name = "jetstream-supercluster.toml"
+    copies = Stores(tmp_path, name, "/tmp/framework-super", "cluster", "gateway")
+    run = run_topology(runs, copies, name)
+    run.until("7/7 ready")
+    add, mirror, publish, streams, servers = (
+        (words[-1], words[1:-2])
+        for words in arranged([shlex.split(line) for line in copies.commands(name, "nats")])
+    )
+    for url, words in (add, mirror):
+        while tool.attempt(url, *words)[0] != 0:
+            pass  # who founds the meta group is agreed on now
+    tool.run(publish[0], *publish[1])
+    while len(re.findall(r"│ 100 +│", reported := tool.run(streams[0], *streams[1]))) < 2:
+        pass  # the mirror is on its way
+
+    assert re.search(r"│ COPY +│.* w[123]\*?, w[123]\*?, w[123]", reported), reported
+    assert re.search(r"│ ORDERS +│.* e[123]\*?, e[123]\*?, e[123]", reported), reported
+    listed = tool.run(servers[0], *servers[1])
+    assert all(re.search(rf"│ {it}\*? +│", listed) for it in copies.urls), listed
 
 
 class Supercluster(Copies):
