@@ -19,7 +19,7 @@ CONFIG = """jetstream {{ store_dir: "{}", replication: true }}
 http: "127.0.0.1:-1"
 accounts {{ $SYS {{ users: [ {{ user: sys, password: x }} ] }} }}
 """
-RAISING = Path(__file__).parent / "raising_placement.py"
+FAILING = Path(__file__).parent / "failing_leader.py"
 NAMES = ("n1", "n2", "n3")
 TIMEOUT_S = 2.0
 """Of a request."""
@@ -286,7 +286,7 @@ def problems(server):
 
 
 def test_a_server_whose_meta_group_fails_goes_on_without_it(fleet, tmp_path, connect):
-    cluster = started(fleet, tmp_path, "-plugin", str(RAISING))
+    cluster = started(fleet, tmp_path, "-plugin", str(FAILING))
     failed = meta_leader(cluster["n1"])
     others = [it for it in NAMES if it != failed]
     client = connect(cluster[others[0]])
@@ -294,7 +294,7 @@ def test_a_server_whose_meta_group_fails_goes_on_without_it(fleet, tmp_path, con
     wanted = {"name": "BAD", "subjects": ["bad.>"]}
     said = client.ask("$JS.API.STREAM.CREATE.BAD", wanted)
     assert not said or json.loads(said)["error"]["err_code"] == NOBODY
-    assert "this policy is no good" in until(lambda: problems(cluster[failed]))
+    assert "this leader is no good" in until(lambda: problems(cluster[failed]))
     until(lambda: meta_leader(cluster[others[0]]) in others)
     assert create(client, 1)["did_create"]
     assert connect(cluster[failed]).publish(1) == 1
