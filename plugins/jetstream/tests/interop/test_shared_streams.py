@@ -220,6 +220,7 @@ def test_a_stream_in_segments_gets_replicas_and_is_whole_at_each(cluster, fleet,
 
     for name in NAMES:
         assert list((tmp_path / name).rglob("*.seg")), f"{name} has no segment"
+        until(lambda at=name: "catching_up" not in str(cluster[at].document("/raftz?acc=$G")))
     leader, _ = shown(client)
     cluster[leader].kill()
     other = connect(cluster[next(it for it in NAMES if it != leader)])

@@ -77,20 +77,15 @@ def _missing(
         if not is_meant or not view.machine.runs_here(asset):
             continue
         entry = book.get(asset.account, asset.stream)
-        if entry is None and not asset.consumer:
-            text = f"JetStream stream '{asset.account} > {asset.stream}' is not current"
-            yield HealthProblem(
-                kind="STREAM",
-                error=f"{text}: stream not found",
-                account=asset.account,
-                stream=asset.stream,
-            )
-        elif entry is not None and asset.consumer and asset.consumer not in entry.consumers:
-            text = f"JetStream consumer '{' > '.join(asset)}' is not current"
-            yield HealthProblem(
-                kind="CONSUMER",
-                error=f"{text}: consumer not found",
-                account=asset.account,
-                stream=asset.stream,
-                consumer=asset.consumer,
-            )
+        is_there = entry is not None and (not asset.consumer or asset.consumer in entry.consumers)
+        if is_there or (entry is None and asset.consumer):  # of a missing stream it alone is told
+            continue
+        what = "consumer" if asset.consumer else "stream"
+        name = " > ".join(it for it in asset if it)
+        yield HealthProblem(
+            kind=what.upper(),
+            error=f"JetStream {what} '{name}' is not current: {what} not found",
+            account=asset.account,
+            stream=asset.stream,
+            consumer=asset.consumer,
+        )

@@ -21,6 +21,7 @@ from framework_jetstream.engine._state cimport (
 )
 from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
+from framework_jetstream.raft._catching_up cimport is_fetching
 from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._entries cimport log_last_term
@@ -190,7 +191,7 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     answer.numbers[8] = raft.settings.election_ticks
     answer.numbers[9] = <int64_t> raft.vote
     answer.numbers[10] = <int64_t> log_last_term(&raft.log)
-    answer.numbers[11] = raft.fetch.goal != 0
+    answer.numbers[11] = is_fetching(raft)
     answer.numbers[12] = raft.is_faulty
     for at in range(raft.peer_count):
         state.server = raft.peers[at].id

@@ -38,6 +38,7 @@ from framework_jetstream.engine._sharing cimport consumer_share, stream_share
 from framework_jetstream.engine._stream_commands cimport slot_close
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._performing cimport log_is_small
+from framework_jetstream.raft._catching_up cimport is_fetching
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport (
@@ -283,7 +284,7 @@ cdef bint _leads(const Replica* replica) noexcept nogil:
 cdef bint _is_fresh(const Replica* replica) noexcept nogil:
     """Whether a server that follows has as good as all that its leader has: it hears it, fetches nothing, and applies what it knows of."""
     cdef const Raft* raft = replica.raft
-    return raft.leader != 0 and raft.heard_ticks < raft.settings.election_ticks and raft.fetch.goal == 0 and raft.applied == raft.commit
+    return raft.leader != 0 and raft.heard_ticks < raft.settings.election_ticks and not is_fetching(raft) and raft.applied == raft.commit
 
 
 cdef void _settle_direct(Engine* engine, Group* group) noexcept nogil:
@@ -298,7 +299,7 @@ cdef void _settle_direct(Engine* engine, Group* group) noexcept nogil:
         follow_direct(engine, slot, not is_follower)
     elif _is_fresh(group.replica):
         follow_direct(engine, slot, True)
-    elif group.replica.raft.heard_ticks >= group.replica.raft.settings.election_ticks or group.replica.raft.fetch.goal:
+    elif group.replica.raft.heard_ticks >= group.replica.raft.settings.election_ticks or is_fetching(group.replica.raft):
         follow_direct(engine, slot, False)
 
 

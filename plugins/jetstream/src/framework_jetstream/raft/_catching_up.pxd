@@ -5,6 +5,11 @@ from libc.stdint cimport uint64_t
 from framework_jetstream.raft._state cimport Raft, RaftMessage, RaftReady
 
 
+cdef inline bint is_fetching(const Raft* raft) noexcept nogil:
+    """Whether it lacks entries that it knows to be committed, and gets them from others."""
+    return raft.fetch.goal > raft.commit
+
+
 cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil
 cdef void fetch_give_up(Raft* raft) noexcept nogil
 cdef void fetch_tick(Raft* raft, uint64_t ticks) noexcept nogil

@@ -73,7 +73,7 @@ cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil:
     """Fetch what is committed up to `goal`."""
     if goal > raft.fetch.goal:
         raft.fetch.goal = goal
-    if raft.fetch.goal > raft.commit and not raft.fetch.is_out:
+    if is_fetching(raft) and not raft.fetch.is_out:
         _ask(raft)
 
 
@@ -123,7 +123,7 @@ cdef bint range_received(Raft* raft, const RaftMessage* message) noexcept nogil:
     raft.fetch.is_out = False
     if raft.leader:
         acknowledge(raft)
-    if raft.commit < raft.fetch.goal:
+    if is_fetching(raft):
         _ask(raft)
     return True
 
@@ -247,7 +247,7 @@ cdef void _end_snapshot(Raft* raft) noexcept nogil:
         _install(raft)
         if raft.leader:
             acknowledge(raft)
-    if raft.commit < raft.fetch.goal:
+    if is_fetching(raft):
         _ask(raft)
 
 
