@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from framework.testing import NatsCli, RawClient
+from plugins.jetstream.tests.interop.shared_clusters import until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
@@ -63,13 +64,6 @@ def connect(log_in):
             return Client(log_in(raw))
 
         yield go
-
-
-def until(is_so):
-    """Ask again until it is so; the test's own time ends it."""
-    while not (found := is_so()):
-        pass
-    return found
 
 
 def meta(server):

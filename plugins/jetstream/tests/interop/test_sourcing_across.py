@@ -6,6 +6,7 @@ import pytest
 
 from framework.testing.fleet import free_port
 from framework.testing.server_process import ServerProcess
+from plugins.jetstream.tests.interop import shared_clusters as shared
 
 pytestmark = pytest.mark.interop
 
@@ -79,8 +80,7 @@ def messages(user, name):
 
 def until(user, name, count):
     """Wait until a stream has so many messages."""
-    while messages(user, name) != count:
-        pass
+    shared.until(lambda: messages(user, name) == count)
 
 
 def bodies(user, name):

@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from plugins.jetstream.tests.interop import shared_clusters as shared
+
 pytestmark = pytest.mark.interop
 
 SEEDS = 12
@@ -14,10 +16,12 @@ SHOWN = ("messages", "first_seq", "last_seq", "num_subjects", "num_deleted", "de
 
 def until(user, name, is_there):
     """Ask for a stream until it is as wanted; return its INFO."""
-    while True:
+
+    def wanted():
         info = user.api(f"STREAM.INFO.{name}", {"deleted_details": True, "subjects_filter": ">"})
-        if "error" not in info and is_there(info):
-            return info
+        return info if "error" not in info and is_there(info) else None
+
+    return shared.until(wanted)
 
 
 def caught_up(user, name, origin):
