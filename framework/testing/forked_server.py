@@ -16,13 +16,15 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing import connection
 from pathlib import Path
+from types import ModuleType
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from multiprocessing.context import ForkServerContext
 
 PROGRAM = (sys.executable, "-m", "framework")
@@ -54,7 +56,7 @@ class ForkedServer:
         self._process = context.Process(
             target=_serve, args=(command, str(folder), dict(environment), theirs), daemon=True
         )
-        with _lock:
+        with _lock, _no_main():
             self._process.start()
         theirs.close()
         self.pid: int = self._process.pid or 0
@@ -91,6 +93,17 @@ class ForkedServer:
     def kill(self) -> None:
         """End the server at once, as a crash would."""
         self.send_signal(signal.SIGKILL)
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Hide the main module of this process: the fork would import it, and has no use for it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 @cache

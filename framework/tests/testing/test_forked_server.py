@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -91,3 +92,23 @@ def test_who_waits_too_short_is_told(tmp_path: Path):
 
     assert server.wait(20.0) == -signal.SIGKILL
     server.stdout.close()
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from framework.testing import Fleet
+
+fleet = Fleet(Path(sys.argv[1]))
+with fleet.start().client() as client:
+    print(client.log_in()["version"])
+fleet.stop()
+"""
+
+
+def test_a_script_is_not_run_again_by_its_servers(tmp_path: Path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert len(done.stdout.splitlines()) == 1
