@@ -46,7 +46,9 @@ def lets_in():
 def connz():
     def connz_(server, query="auth=1&state=all"):
         url = f"http://127.0.0.1:{server.monitor_port}/connz?{query}"
-        with urllib.request.urlopen(url) as answer:
-            return json.load(answer)["connections"]
+        while True:  # who has just gone is listed once that is known
+            with urllib.request.urlopen(url) as answer:
+                if rows := json.load(answer)["connections"]:
+                    return rows
 
     return connz_

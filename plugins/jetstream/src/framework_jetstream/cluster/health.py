@@ -83,7 +83,7 @@ def _missing(
         what = "consumer" if asset.consumer else "stream"
         name = " > ".join(it for it in asset if it)
         yield HealthProblem(
-            kind=what.upper(),
+            kind="CONSUMER" if asset.consumer else "STREAM",
             error=f"JetStream {what} '{name}' is not current: {what} not found",
             account=asset.account,
             stream=asset.stream,
