@@ -59,6 +59,7 @@ class ForkedServer:
         with _lock, _no_main():
             self._process.start()
         theirs.close()
+        self._code: int | None = None
         self.pid: int = self._process.pid or 0
         self.stdout: IO[str] = os.fdopen(
             os.dup(ours.fileno()), encoding="utf-8", errors="backslashreplace"
@@ -68,7 +69,10 @@ class ForkedServer:
     def poll(self) -> int | None:
         """Return the exit code, negative for a signal; None while the server runs."""
         with _lock:
-            return self._process.exitcode
+            if self._code is None and self._process.exitcode is not None:
+                self._code = self._process.exitcode
+                self._process.close()  # who remembers its servers keeps no descriptors of them
+            return self._code
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end of the server and return its exit code.
@@ -79,7 +83,8 @@ class ForkedServer:
         Raises:
             subprocess.TimeoutExpired: It still runs.
         """
-        connection.wait([self._process.sentinel], timeout)
+        if self.poll() is None:
+            connection.wait([self._process.sentinel], timeout)
         code = self.poll()
         if code is None:
             raise subprocess.TimeoutExpired(PROGRAM, timeout or 0.0)

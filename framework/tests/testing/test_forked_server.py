@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from framework.testing.forked_server import ForkedServer, can_fork
 from framework.testing.server_process import ServerProcess
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from framework.testing.pytest_plugin import StartServer
 
 COMMAND = [str(word) for word in Fleet.program(OURS)]
@@ -82,6 +81,16 @@ def test_exit_codes_are_right_while_others_start(start_server: StartServer):
         codes = list(pool.map(lambda it: it.wait(), servers))
 
     assert codes == [0] * 8
+
+
+def test_who_remembers_its_servers_keeps_no_descriptors_of_them(start_server: StartServer):
+    start_server().stop()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    servers = [start_server() for _ in range(3)]
+    for server in servers:
+        server.stop()
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_who_waits_too_short_is_told(tmp_path: Path):
