@@ -115,7 +115,10 @@ def test_who_hears_the_end_finds_the_process_gone(start_server: StartServer) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
-def test_there_is_room_for_descriptors_from_the_start(start_server: StartServer) -> None:
+def test_there_is_room_for_descriptors_from_the_start(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FRAMEWORK_COLD_STARTS", "1")  # the limit is that of who starts it
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1_024, soft), hard))
     try:
