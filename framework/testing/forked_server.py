@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing import connection
 from pathlib import Path
@@ -93,7 +93,8 @@ class ForkedServer:
     def send_signal(self, number: int) -> None:
         """Send a signal to the server if it still runs."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended, and its exit code is on its way
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End the server at once, as a crash would."""
