@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
-from framework.testing import OURS
+from framework.testing import OURS, await_answer
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: ./dev test -e spark")
 ipc = pytest.importorskip("pyarrow.ipc")
@@ -181,7 +181,12 @@ def test_who_may_not_read_a_stream_gets_no_file_of_it(own_store):
             get(store, f"{stream}.parquet", user)
         assert code == raised.value.code, user
         assert ("WWW-Authenticate" in raised.value.headers) == (code == 401)
-    assert [] == [it for it in connections(store) if "/stream/" in it.get("name", "")]
+    # A refused export ends beside its answer.
+    await_answer(
+        store.server,
+        lambda: [it for it in connections(store) if "/stream/" in it.get("name", "")],
+        lambda it: it == [],
+    )
 
 
 def connections(store):
