@@ -60,6 +60,7 @@ class ForkedServer:
             self._process.start()
         theirs.close()
         self._code: int | None = None
+        self._ended = self._process.sentinel
         self.pid: int = self._process.pid or 0
         self.stdout: IO[str] = os.fdopen(
             os.dup(ours.fileno()), encoding="utf-8", errors="backslashreplace"
@@ -84,7 +85,7 @@ class ForkedServer:
             subprocess.TimeoutExpired: It still runs.
         """
         if self.poll() is None:
-            connection.wait([self._process.sentinel], timeout)
+            connection.wait([self._ended], timeout)
         code = self.poll()
         if code is None:
             raise subprocess.TimeoutExpired(PROGRAM, timeout or 0.0)

@@ -289,6 +289,14 @@ class ReplicatedCluster(Cluster):
     @override
     def run(self) -> Self:
         """Let anything happen, then heal everything, and see that all go on."""
+        try:
+            self._run()
+        finally:
+            for server in self.servers.values():
+                server.engine = None  # with its pipes: this cluster goes when cycles are looked for
+        return self
+
+    def _run(self) -> None:
         for server_id in self.servers:
             self.start(server_id)
         self.after(0, self.work)
@@ -307,7 +315,6 @@ class ReplicatedCluster(Cluster):
             updated=told.updates,
             led=len(told.leaders),
         )
-        return self
 
     @override
     def state(self) -> str:
