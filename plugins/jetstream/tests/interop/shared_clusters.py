@@ -6,9 +6,12 @@ import json
 import threading
 from contextlib import suppress
 
+import pytest
+
 from framework.testing import OURS, RawClient, free_port
 
 REAL = "2.15.2"
+KINDS = (OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL)))
 PAUSE_S = 0.02
 _PAUSE = threading.Event()
 NAMES = ("n1", "n2", "n3")

@@ -15,34 +15,12 @@ import nats
 import pytest
 from nats.js.errors import KeyNotFoundError
 
-from framework.testing import OURS, Fleet
+from framework.testing import OURS
 from plugins.jetstream.tests.interop import shared_clusters as shared
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(60)]
 
-KINDS = (OURS, pytest.param(shared.REAL, marks=pytest.mark.peer(shared.REAL)))
 NAMES = shared.NAMES
-
-
-@pytest.fixture(scope="module")
-def clusters(tmp_path_factory):
-    """Return a function that returns the one running cluster of a kind."""
-    folder = tmp_path_factory.mktemp("shared")
-    fleet, running = Fleet(folder), {}
-
-    def cluster_of(kind):
-        if kind not in running:
-            running[kind] = shared.start(fleet, folder, kind)
-        return running[kind]
-
-    yield cluster_of
-    fleet.stop()
-
-
-@pytest.fixture(params=KINDS)
-def cluster(request, clusters):
-    """Return the servers of a cluster, by name."""
-    return clusters(request.param)
 
 
 @pytest.fixture
@@ -308,19 +286,33 @@ def test_ordered_consumers_and_pushes_of_a_library(cluster):
         await first[0].ack_sync()
         await first[1].nak()
         await first[2].term()
-        rest = await pulled.fetch(8, timeout=5)
+        again = first[1].data, 2
+        # The real server may deliver all that is new before it.
+        while again not in [(it.data, it.metadata.num_delivered) for it in first]:
+            first = await pulled.fetch(8, timeout=5)
         queued = [await js.subscribe("LIB.0", queue="q") for _ in range(2)]
         got = await asyncio.wait_for(_first_of(queued), 5)
 
         assert before == [b"1", b"3", b"5", b"7", b"9"]
         assert (await ordered.next_msg(5)).data == b"late"
         assert message.data == b"0"
-        assert (rest[0].data, rest[0].metadata.num_delivered) == (b"1", 2)
         assert got.data == b"0"
         assert (await pushed.consumer_info()).ack_floor.consumer_seq == 1
         await js.delete_stream("LIB")
 
     run(cluster["n2"], scenario)
+
+
+def test_who_makes_many_at_once_is_answered_each_time(ours):
+    async def scenario(js):
+        names = [f"MANY{number}" for number in range(40)]
+        await asyncio.gather(
+            *(js.add_stream(name=it, subjects=[it], num_replicas=3) for it in names)
+        )
+        await asyncio.gather(*(js.add_consumer(it, durable_name="c") for it in names))
+        await asyncio.gather(*(js.delete_stream(it) for it in names))
+
+    run(ours["n2"], scenario)
 
 
 async def _first_of(subscriptions):
@@ -462,7 +454,7 @@ def test_a_stream_that_is_made_again_at_once_is_there_on_all_servers(ours, apis)
         found = [
             it.document("/jsz?acc=APP&streams=1")["account_details"][0] for it in ours.values()
         ]
-        return all("ANEW" in [it["name"] for it in one["stream_detail"]] for one in found)
+        return all("ANEW" in [it["name"] for it in one.get("stream_detail", ())] for one in found)
 
     shared.until(everywhere)
     assert api("STREAM.DELETE.ANEW")["success"]

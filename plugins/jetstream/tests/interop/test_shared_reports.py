@@ -17,7 +17,6 @@ from plugins.jetstream.tests.interop import shared_clusters as shared
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120), pytest.mark.peer("nats")]
 
-KINDS = (OURS, pytest.param(shared.REAL, marks=pytest.mark.peer(shared.REAL)))
 NAMES = shared.NAMES
 LEFT_OUT = {"snapshot", "config", "streams_leader", "consumers_leader"}
 """Of no use: a snapshot that may not have been made yet, what test_monitoring_beside.py compares,

@@ -10,34 +10,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from framework.testing import OURS, Fleet
 from plugins.jetstream.tests.interop import shared_clusters as shared
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(60)]
 
-KINDS = (OURS, pytest.param(shared.REAL, marks=pytest.mark.peer(shared.REAL)))
 NAMES = shared.NAMES
-
-
-@pytest.fixture(scope="module")
-def clusters(tmp_path_factory):
-    """Return a function that returns the one running cluster of a kind."""
-    folder = tmp_path_factory.mktemp("shared")
-    fleet, running = Fleet(folder), {}
-
-    def cluster_of(kind):
-        if kind not in running:
-            running[kind] = shared.start(fleet, folder, kind)
-        return running[kind]
-
-    yield cluster_of
-    fleet.stop()
-
-
-@pytest.fixture(params=KINDS)
-def cluster(request, clusters):
-    """Return the servers of a cluster, by name."""
-    return clusters(request.param)
 
 
 @pytest.fixture

@@ -231,16 +231,17 @@ class Consumer(Component):
             if told.status:
                 error = failure(ErrCode.CONSUMER_STORE_FAILED, err=NOT_STORED).error
                 self._end(lambda: reply.set(refused("consumer_create", error)))
-            elif self._entry.replicas and is_new:
-                self._asked = reply  # who leads it answers
-            elif self._entry.replicas:
+            elif self._entry.replicas and not is_new:
                 reply.set(None)
-            else:
+            elif not self._entry.replicas:
                 self._say("consumer_create", reply, told)
                 if is_new and self._paused_until_ns() > self._clock():
                     self._tell_pause()
 
-        if is_new and not self._entry.replicas:
+        if is_new and self._entry.replicas:
+            # Who leads it answers: maybe this server, before its engine has said that it is open.
+            self._asked = reply
+        elif is_new:
             self._advisories.created()
         self._command(Verb.OPEN_CONSUMER, opened)
 

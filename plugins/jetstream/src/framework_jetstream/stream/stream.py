@@ -312,13 +312,14 @@ class Stream(Component):
                 error = failure(ErrCode.STORAGE_RESOURCES_EXCEEDED).error
                 request.reply.set(refused("stream_create", error))
                 self.stop()
-            elif self._entry.replicas:
-                self._asked = request.reply  # who leads it answers
-            else:
+            elif not self._entry.replicas:
                 self._sourcing.follow(self._entry.config)
                 self._answer_info("stream_create", request.reply, did_create=True)
 
-        if not self._entry.replicas:
+        if self._entry.replicas:
+            # Who leads it answers: maybe this server, before its engine has said that it is open.
+            self._asked = request.reply
+        else:
             self._tell("create")
         self.ask_open(request.account_number, opened)
 
