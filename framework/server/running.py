@@ -7,6 +7,8 @@ import gc
 import os
 import signal
 import sys
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
@@ -19,7 +21,7 @@ from framework.server.logging.logs import Logs
 from framework.server.server import Server
 from framework.server.service_manager import READY, STOPPING, NotifyError, notify, reloading
 from framework.server.settings import log_settings_from_config
-from framework.signals import hold_all_signals, release_signals
+from framework.signals import SignalActions, default_signals, release_signals
 from framework.spec import StopReason
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def run_server(
         exit_status = asyncio.run(run.run())
         if not ends_at_once():
             run.close_sockets()
-            release_signals()  # what it waits for may hang
+            default_signals()  # what it waits for may hang
         if run.was_ready:  # whoever reads this finds the process gone
             logs.log.info("Server Exiting..")
         return exit_status
@@ -139,13 +141,17 @@ class _Run:
         )
         server.read_again = self._read_again
         loop.set_exception_handler(self._report_error)
-        self._install_signals(loop, stopping)
+        with closing(self._install_signals(loop, stopping)):
+            try:
+                await server.start()
+            except (FrameworkError, OSError) as error:
+                self._log.critical("{error}", error=str(error))
+                return EXIT_FAILED
+            return await self._serve(server, stopping)
+
+    async def _serve(self, server: Server, stopping: asyncio.Event) -> int:
+        """Let a server that has started run to its end."""
         status = _status_writer(self._status_fd, server) if self._status_fd is not None else None
-        try:
-            await server.start()
-        except (FrameworkError, OSError) as error:
-            self._log.critical("{error}", error=str(error))
-            return EXIT_FAILED
         self._started.set()
         self._logs.carry_global_loggers()  # of what plugins have imported since
         gc.enable()
@@ -159,7 +165,6 @@ class _Run:
             status.stop()
         for task in self._tasks:
             task.cancel()
-        hold_all_signals()  # the loop takes its handlers away
         return EXIT_OK if reason is StopReason.ASKED else EXIT_FAILED
 
     def close_sockets(self) -> None:
@@ -192,7 +197,9 @@ class _Run:
         self._notify(STOPPING)
         await server.stop()
 
-    def _install_signals(self, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+    def _install_signals(
+        self, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event
+    ) -> SignalActions:
         actions: dict[signal.Signals, Callable[[], None]] = {
             signal.SIGINT: stopping.set,
             signal.SIGQUIT: stopping.set,
@@ -201,9 +208,11 @@ class _Run:
             signal.SIGUSR2: self._begin_lame_duck,
             signal.SIGHUP: self._reload,
         }
-        for number, action in actions.items():
-            loop.add_signal_handler(number, self._handle, number, action)
+        signals = SignalActions(
+            loop, {number: partial(self._handle, number, actions[number]) for number in actions}
+        )
         release_signals()
+        return signals
 
     def _handle(self, number: signal.Signals, action: Callable[[], None]) -> None:
         text = (signal.strsignal(number) or number.name).lower()

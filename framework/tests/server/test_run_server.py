@@ -130,6 +130,31 @@ def test_there_is_room_for_descriptors_from_the_start(
     assert int(status.split("FDSize:")[1].split()[0]) >= min(hard, 65_536)
 
 
+SIGNALLING = """
+import os, signal, threading
+from framework.hookspecs import hookimpl
+
+def send_without_end():
+    while True:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+@hookimpl
+def framework_server_started(server):
+    threading.Thread(target=send_without_end, daemon=True).start()
+"""
+
+
+def test_signals_change_no_exit_code_whichever_thread_they_reach(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "signalling.py"
+    plugin.write_text(SIGNALLING)
+    server = start_server("-plugin", str(plugin))
+
+    assert server.wait() == 0
+    assert server.log().endswith("Server Exiting..")
+
+
 LINGERING = """
 import threading
 from framework.hookspecs import hookimpl

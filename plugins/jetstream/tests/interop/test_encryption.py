@@ -22,6 +22,7 @@ LARGE = 100_000
 COUNT = 60
 """More than 1 MiB, so that the stream goes to segments when files are given up."""
 TURNS = 3000
+AGAIN = "it is written again now"
 DONE = "is encrypted with `key` now"
 
 pytestmark = pytest.mark.interop
@@ -145,7 +146,7 @@ def test_a_store_is_encrypted_and_gets_another_key(lives, store, monkeypatch, ca
     for more in ("key: 'key of yesterday'", "key: $NEW, prev_key: 'key of yesterday'"):
         before = set(stored(store))
         killed = lives(more)
-        killed.wait_log("it is written again now")
+        killed.wait_log(AGAIN)
         asyncio.run(with_streams(killed, check))
         killed.kill()
         server = lives(more)
@@ -155,7 +156,7 @@ def test_a_store_is_encrypted_and_gets_another_key(lives, store, monkeypatch, ca
 
         asyncio.run(with_streams(server, lambda js, is_done=is_done: publish_until(js, is_done)))
         asyncio.run(with_streams(server, check))
-        if DONE not in killed.log():
+        if AGAIN in server.log():
             server.wait_log(DONE)
         server.kill()
         assert marked(store) == []

@@ -21,8 +21,9 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 
 @pytest.fixture
-def start(fleet, tmp_path):
+def start(fleet, tmp_path, monkeypatch):
     """Return a function that starts a server in the same folder, once more each time."""
+    monkeypatch.setenv("FRAMEWORK_COLD_STARTS", "1")  # a fork has the memory of who starts it
 
     def started():
         return fleet.start("-m", "-1", *PLUGIN, config=CONFIG % tmp_path)

@@ -19,10 +19,12 @@ from framework_jetstream.engine._sharing cimport shares_turn
 from framework_jetstream.engine._state cimport (
     EVENT_REKEYED, REKEYING_DUE, REKEYING_GIVES_UP, REKEYING_OVER, REKEYING_REMOVES, ConsumerSlot, Group, Slot,
 )
+from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_close, log_group_describe, log_group_new, log_snapshot
 from framework_jetstream.log._committed cimport log_file_count, log_forget, log_trim
 from framework_jetstream.log._log cimport LogGroup, LogPart
 from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._performing cimport log_has_other_keys
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._machine cimport Stream
@@ -37,6 +39,8 @@ cdef enum:
     HEAD_PIECES = 3
     PIECES = 3
     # Of a message.
+    REKEYING_NS = 100000000
+    # Between looks at what is left to be written again.
 
 
 # ---- streams ---------------------------------------------------------------------------------------------------------------
@@ -216,7 +220,7 @@ cdef void _rekey(Engine* engine) noexcept nogil:
     elif engine.rekeying == REKEYING_GIVES_UP:
         if not engine.has_dead and _say_again(engine):
             engine.rekeying = REKEYING_REMOVES
-    elif engine.removable_count == 0 and engine.removals == 0:
+    elif engine.removable_count == 0 and engine.removals == 0 and not log_has_other_keys(engine.log):
         engine.rekeying = REKEYING_OVER
         event_made(engine, EVENT_REKEYED, 0)
 
@@ -243,6 +247,8 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
         segments_spill(engine)
         if engine.rekeying:
             _rekey(engine)
+            # Threads remove files, and wake nobody.
+            wake_at(engine, engine.now_ns + REKEYING_NS)
         if engine.trim_looked == engine.log.file.number and not engine.has_dead:
             return
         engine.trim_looked = engine.log.file.number

@@ -8,6 +8,7 @@ from framework_jetstream.log._log cimport Log, LogRound
 cdef LogRound* log_take_round(Log* log) noexcept nogil
 # For who appends and performs by itself what is little: no more than `bytes_max`, and no file is to be made.
 cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil
+cdef bint log_has_other_keys(Log* log) noexcept nogil
 cdef bint log_is_small(Log* log, uint64_t bytes_max) noexcept nogil
 cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil
 # The round that what was appended last is in, and the last one that is durable, as far as `syncs_always` says.

@@ -121,6 +121,8 @@ cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil
     if (
         log.flight == NULL and not log.failed and log.closed == NULL and not log.wanted_bytes and not log.sync_is_due
         and log.open != NULL and log.open.record_count and log.open.length <= bytes_max
+        # A file that must go goes with the next round, not when nothing else is written any more.
+        and not (log.first_file_synced and _must_one_go(log))
     ):
         it = _next_round(log)
     if it != NULL:
@@ -136,6 +138,23 @@ cdef bint log_is_small(Log* log, uint64_t bytes_max) noexcept nogil:
     is_small = log.closed == NULL and not log.wanted_bytes and (log.open == NULL or log.open.length <= bytes_max)
     pthread_mutex_unlock(&log.lock)
     return is_small
+
+
+cdef bint log_has_other_keys(Log* log) noexcept nogil:
+    """Whether a file that was not written with the key of now is still on the disk."""
+    cdef LogFile* file
+    cdef size_t at
+    cdef bint found
+    pthread_mutex_lock(&log.lock)
+    found = log.flight != NULL and log.flight.removed != 0
+    for at in range(log.retired_count):
+        found = found or log.retired[at].must_go
+    file = log.files
+    while file != NULL:
+        found = found or not file.key.is_current
+        file = file.next
+    pthread_mutex_unlock(&log.lock)
+    return found
 
 
 cdef void _retire(Log* log) noexcept nogil:

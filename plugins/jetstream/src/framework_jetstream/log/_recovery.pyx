@@ -467,6 +467,7 @@ cdef void _retire_others(Scan* scan) noexcept nogil:
             log.retired[log.retired_count].number = file.number
             log.retired[log.retired_count].is_damaged = file.is_damaged
             log.retired[log.retired_count].must_go = not file.key.is_current
+            log.has_other_keys = log.has_other_keys or (scan.files[at].was_begun and not file.key.is_current)
             log.retired_count += 1
         free(file.image)
         free(file)
