@@ -110,7 +110,14 @@ class Supercluster(Joined):
         return self.servers[name].document(f"/gatewayz{query}")
 
     def check_all(self) -> None:
-        """Send a message from each server that runs to each in another cluster."""
+        """Send a message from each server that runs to each in another cluster.
+
+        Older servers tell nobody that a message found no gateway yet, so these are waited for.
+        """
+        for here in self.running:
+            others = {there[0] for there in self.running} - {here[0]}
+            while not others <= self.gatewayz(here)["outbound_gateways"].keys():
+                pass  # it is on its way
         for here in self.running:
             for there in self.running:
                 if here[0] != there[0]:
