@@ -133,8 +133,8 @@ class JetStream(Component):
         streams: list[RestoredStream]
         last_number: int
         """The highest that a stream of the log has, be it served or not; 0: there is none."""
-        opened: Mapping[int, Reply[None]]
-        """By the numbers of all streams and consumers: set when the engine serves each."""
+        opened: Callable[[], None]
+        """Called for each stream and each consumer when the engine serves it."""
 
     class FollowLimits(Struct, frozen=True):
         """Let the engine have other limits of the server and its accounts."""
@@ -355,13 +355,13 @@ class JetStream(Component):
         stream = self._begin(entry)
         stream.tell(Stream.Open(self._host.account_number(request.account), request.reply))
 
-    def _go_on(self, restored: RestoredStream, opened: Mapping[int, Reply[None]]) -> None:
+    def _go_on(self, restored: RestoredStream, opened: Callable[[], None]) -> None:
         saved = restored.saved
         if saved.is_unfinished:
             number = restored.number
             self._link.ask(self.actor_ref, Verb.CLOSE_STREAM, number, then=lambda _: None)
-            for it in restored.numbers:
-                opened[it].set()
+            for _ in restored.numbers:
+                opened()
             return
         entry = StreamEntry(
             number=restored.number,

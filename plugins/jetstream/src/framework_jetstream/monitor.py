@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from framework.spec import HealthQuestion, ServerContext
     from framework_jetstream.api.saved import Offline
     from framework_jetstream.api.usage import ApiUsage
-    from framework_jetstream.consumer.consumer import ConsumerEntry
+    from framework_jetstream.consumer.entry import ConsumerEntry
     from framework_jetstream.engine.link import EngineAnswer
     from framework_jetstream.host import Host
     from framework_jetstream.meta.view import ClusterView

@@ -126,6 +126,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
     def start(port: Port) -> Awaitable[None]:
         from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - for who has streams
         from framework_jetstream.recovery import by_account, restore  # noqa: PLC0415 - the same
+        from framework_jetstream.stream.opening import Opening  # noqa: PLC0415 - the same
 
         if parts.cluster is not None:
             parts.cluster.begin_store()
@@ -149,10 +150,10 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         parts.link.start(port)
         if parts.cluster is not None:
             parts.cluster.begin(parts.link)
-        opened = {it: Reply[None]() for stream in known for it in stream.numbers}
+        opening = Opening(sum(len(it.numbers) for it in known))
         last = max((it.number for it in restored.streams), default=0)
-        server.component("jetstream").tell(JetStream.Restore(known, last, opened))
-        return _all_of(opened.values())
+        server.component("jetstream").tell(JetStream.Restore(known, last, opening.end_one))
+        return opening.done
 
     async def leave() -> None:
         from framework_jetstream.engine.verbs import Verb  # noqa: PLC0415 - for who has streams
@@ -176,11 +177,6 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
 def _trouble(parts: Parts) -> str:
     """Return what is wrong with the files of a server, or with its part in the meta group."""
     return parts.link.trouble() or (parts.cluster.view.failure if parts.cluster else "")
-
-
-async def _all_of(replies: Iterable[Reply[None]]) -> None:
-    for reply in replies:
-        await reply
 
 
 def _keys(server: ServerContext, config: JetStreamConfig) -> Keys | None:

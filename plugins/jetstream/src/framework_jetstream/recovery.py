@@ -72,10 +72,8 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     last_files = dict(segments.files())
     needed: set[tuple[int, int]] = set()
     offline: dict[tuple[str, str, int], Offline] = {}
-    for group in _streams_first(log, unknown):
-        state = log.group(group)
-        assert state is not None, "it is listed"
-        known, description, named = _described(state)
+    for group, state, begun in _streams_first(log, unknown):
+        known, description, named = _described(state, begun)
         _check_sharing(engine, known)
         if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
             offline[_stream_of(known)].groups.append(group)
@@ -144,18 +142,18 @@ def _tidy(
         segments.remove(group, file)
 
 
-def _streams_first(log: Log, unknown: list[int]) -> list[int]:
+def _streams_first(log: Log, unknown: list[int]) -> list[tuple[int, GroupState, Saved]]:
     """Return the groups that say what they are, streams before others; `unknown` gets the rest."""
-    streams, others = [], []
+    streams: list[tuple[int, GroupState, Saved]] = []
+    others: list[tuple[int, GroupState, Saved]] = []
     for group in log.groups():
         state = log.group(group)
         assert state is not None, "it is listed"
         if not state.description:
             unknown.append(group)
-        elif isinstance(saved_from_text(state.description), SavedStream):
-            streams.append(group)
-        else:
-            others.append(group)
+            continue
+        saved = saved_from_text(state.description)
+        (streams if isinstance(saved, SavedStream) else others).append((group, state, saved))
     return streams + others
 
 
@@ -179,9 +177,8 @@ def _check_sharing(engine: Engine, known: Saved) -> None:
         )
 
 
-def _described(state: GroupState) -> tuple[Saved, bytes, NamedSegments | None]:
-    """Return what a group is, as it stands in the log or with its segments."""
-    known = saved_from_text(state.description)
+def _described(state: GroupState, known: Saved) -> tuple[Saved, bytes, NamedSegments | None]:
+    """Return what a group is, as it stands in the log (`known`), or with its segments."""
     if isinstance(known, SavedStream):
         named = named_segments(state, is_shared=bool(known.replicas))
         if named is not None:

@@ -13,6 +13,7 @@ from framework.testing.server_process import ServerProcess
 
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 KILLS = 4
+TURNS = 50_000
 
 pytestmark = pytest.mark.interop
 
@@ -165,3 +166,39 @@ def test_a_server_that_is_killed_under_load_loses_nothing(lives):
     assert [(it, seq) for it, seq in acked.items() if by_seq.get(seq) != it.encode()] == []
     assert len(set(by_seq.values())) == len(by_seq)
     assert list(by_seq) == list(range(1, len(by_seq) + 1))
+
+
+@pytest.mark.parametrize("end", [ServerProcess.kill, ServerProcess.stop])
+def test_consumers_that_come_back_are_changed_deleted_and_end(lives, log_in, end):
+    """They have no actor until somebody asks for them, or the engine has something to say."""
+    explicit = {"ack_policy": "explicit"}
+    server = lives()
+    with server.client() as client:
+        ask = log_in(client)
+        ask.api("STREAM.CREATE.S", {"name": "S", "subjects": ["s.>"], "storage": "file"})
+        for name in ("A", "B", "C"):
+            config = {"durable_name": name, **explicit}
+            ask.api(f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": config})
+        unused = {"name": "U", "inactive_threshold": 1_000_000_000, **explicit}
+        assert ask.api("CONSUMER.CREATE.S.U", {"stream_name": "S", "config": unused})["name"] == "U"
+    end(server)
+
+    with lives().client() as client:
+        ask = log_in(client)
+        config = {"durable_name": "A", "description": "changed", **explicit}
+        changed = ask.api("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": config})
+        deleted = ask.api("CONSUMER.DELETE.S.B")
+        missing = ask.api("CONSUMER.INFO.S.B")
+        told = ask.api("CONSUMER.INFO.S.C")
+        for _ in range(TURNS):
+            names = ask.api("CONSUMER.NAMES.S")["consumers"]
+            if "U" not in names:
+                break
+        state = ask.api("STREAM.INFO.S")["state"]
+
+    assert changed["config"]["description"] == "changed"
+    assert deleted["success"]
+    assert missing["error"]["err_code"] == 10014
+    assert told["name"] == "C"
+    assert names == ["A", "C"]
+    assert state["consumer_count"] == 2

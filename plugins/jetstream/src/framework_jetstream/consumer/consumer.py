@@ -5,7 +5,6 @@ Size: one handler for each request, and for each thing that the engine tells.
 
 from __future__ import annotations
 
-import struct
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,12 +27,11 @@ from framework_jetstream.api.records import (
     plain,
 )
 from framework_jetstream.api.requests import is_empty_request, read
-from framework_jetstream.api.saved import SavedConsumer, text_of
 from framework_jetstream.api.times import ZERO, ns_from_text, text_from_ns
+from framework_jetstream.consumer.configuring import tell_engine
 from framework_jetstream.consumer.consumer_advisories import ConsumerAdvisories
 from framework_jetstream.consumer.rules import check_group, check_update, settle_metadata
-from framework_jetstream.consumer.terms import BURST_BYTES, filters_of, terms_of
-from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
+from framework_jetstream.engine.link import EngineAnswers, EngineEvent
 from framework_jetstream.engine.moving import LATER_S, Moving
 from framework_jetstream.engine.verbs import NOT_STORED, Event, GroupOf, Verb
 from framework_jetstream.meta.peers import group_number, number_of
@@ -42,13 +40,12 @@ from framework_jetstream.snapshots.consumers import engine_state
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from framework.actors import ActorRef
     from framework_jetstream.advisories import Advisories
+    from framework_jetstream.consumer.entry import ConsumerEntry
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.host import Host
     from framework_jetstream.meta.assignments import Group
     from framework_jetstream.snapshots.archive import ConsumerState
-    from framework_jetstream.stream.book import StreamEntry
 
 
 ASKED_NS: Final = 10_000_000_000
@@ -57,29 +54,6 @@ _RETIRE_S: Final = 5.0
 """After which the meta leader is told again that nobody uses a consumer."""
 _RESET_REFUSALS: Final = {3: "below start seq", 4: "below start time", 5: "not allowed"}
 """Statuses of the engine."""
-
-
-class ConsumerEntry(Struct, kw_only=True):
-    """A consumer, as its stream sees it."""
-
-    number: int
-    """By which the engine knows it."""
-    stream: StreamEntry
-    stream_number: int
-    stream_name: str
-    config: ConsumerConfig
-    created_ns: int
-    burst_bytes: int = BURST_BYTES
-    """What a limited rate lets pass at once."""
-    group: str = ""
-    """As of a stream."""
-    replicas: tuple[int, ...] = ()
-    """The same."""
-    is_leader: bool = True
-    """The same."""
-    leads_since_ns: int = 0
-    """The same."""
-    consumer: ActorRef[Any] | None = None
 
 
 class Consumer(Component):
@@ -106,8 +80,6 @@ class Consumer(Component):
         """Make it in the engine."""
 
         reply: Reply[bytes | None]
-        is_new: bool = True
-        """Whether it was not read from the log."""
 
     class Update(Struct, frozen=True):
         """Change its configuration, which makes sense by itself."""
@@ -156,27 +128,20 @@ class Consumer(Component):
         self._clock = clock
         self._ended = ended
         self._asked: Reply[bytes | None] | None = None
-        self._handlers = {
-            "consumer_info": self._info,
-            "consumer_create": self._repeat_create,
-            "consumer_delete": self._delete,
-            "consumer_pause": self._pause,
-            "consumer_reset": self._reset,
-            "consumer_unpin": self._unpin,
-        }
+        self._moving: Moving | None = None
 
     @override
     def on_receive(self, message: object) -> object:
         match message:
             case EngineAnswers():
                 message.use()
-            case Consumer.Open(reply, is_new):
-                self._open(reply, is_new=is_new)
+            case Consumer.Open(reply):
+                self._open(reply)
             case Consumer.Adopt() | Consumer.Update() | Consumer.Change():
                 self._take_config(message)
             case Consumer.Request():
                 try:
-                    self._handlers[message.kind](message)
+                    self._answer(message)
                 except ApiFailure as refusal:
                     message.reply.set(refused(message.kind, refusal.error))
             case Consumer.Later() | Consumer.Retire():
@@ -186,6 +151,20 @@ class Consumer(Component):
             case _:
                 super().on_receive(message)
         return None
+
+    def _answer(self, request: Consumer.Request) -> None:
+        """Do what is asked, and answer; raises ApiFailure."""
+        match request.kind:
+            case "consumer_info" | "consumer_create" as kind:
+                self._ask(Verb.CONSUMER_STATE, partial(self._say, kind, request.reply))
+            case "consumer_delete":
+                self._delete(request)
+            case "consumer_pause":
+                self._pause(request)
+            case "consumer_reset":
+                self._reset(request)
+            case "consumer_unpin":
+                self._unpin(request)
 
     def _take_config(self, message: Consumer.Adopt | Consumer.Update | Consumer.Change) -> None:
         match message:
@@ -205,43 +184,20 @@ class Consumer(Component):
 
     # -- opening and changing --------------------------------------------------------------------
 
-    def _saved(self, config: ConsumerConfig) -> bytes:
-        """Return what the log is to know of the consumer; empty: it is in memory only."""
-        entry = self._entry
-        stream = entry.stream
-        is_in_memory = stream.config.storage != "file" or config.mem_storage
-        if is_in_memory and not entry.replicas:
-            return b""
-        return text_of(
-            SavedConsumer(
-                stream.account,
-                entry.stream_name,
-                stream.created_ns,
-                entry.created_ns,
-                config,
-                entry.replicas,
-                entry.group,
-            )
-        )
-
-    def _open(self, reply: Reply[bytes | None], *, is_new: bool = True) -> None:
-        self._link.listen(self._entry.number, self.actor_ref)
-
+    def _open(self, reply: Reply[bytes | None]) -> None:
         def opened(told: EngineAnswer) -> None:
             if told.status:
                 error = failure(ErrCode.CONSUMER_STORE_FAILED, err=NOT_STORED).error
                 self._end(lambda: reply.set(refused("consumer_create", error)))
-            elif self._entry.replicas and not is_new:
-                reply.set(None)
             elif not self._entry.replicas:
                 self._say("consumer_create", reply, told)
-                if is_new and self._paused_until_ns() > self._clock():
+                if self._paused_until_ns() > self._clock():
                     self._tell_pause()
 
-        if is_new and self._entry.replicas:
+        if self._entry.replicas:
             # Who leads it answers: maybe this server, before its engine has said that it is open.
             self._asked = reply
-        elif is_new:
+        else:
             self._advisories.created()
         self._command(Verb.OPEN_CONSUMER, opened)
 
@@ -272,16 +228,6 @@ class Consumer(Component):
 
     # -- who has it ------------------------------------------------------------------------------
 
-    @override
-    def on_start(self) -> None:
-        self._moving = Moving(
-            of=GroupOf.CONSUMER,
-            ask=lambda verb, numbers, then: self._ask(verb, then, numbers=numbers),
-            assigned=lambda: self._host.assigned(self._asset),
-            moved=lambda created_ns, who: self._host.moved(self._asset, created_ns, who),
-            later=self._later,
-        )
-
     @property
     def _asset(self) -> tuple[str, str, str]:
         entry = self._entry
@@ -299,9 +245,21 @@ class Consumer(Component):
         if found is None:
             self._later(LATER_S, self._look)
         elif entry.replicas:
-            self._moving.look()
+            self._move().look()
         elif found.group.target:
             self._share(found.group)
+
+    def _move(self) -> Moving:
+        """Return what brings its members to those of its assignment."""
+        if self._moving is None:
+            self._moving = Moving(
+                of=GroupOf.CONSUMER,
+                ask=lambda verb, numbers, then: self._ask(verb, then, numbers=numbers),
+                assigned=lambda: self._host.assigned(self._asset),
+                moved=lambda created_ns, who: self._host.moved(self._asset, created_ns, who),
+                later=self._later,
+            )
+        return self._moving
 
     def _share(self, group: Group) -> None:
         """Let other servers be added to a consumer that only this one has."""
@@ -318,24 +276,7 @@ class Consumer(Component):
 
     def _command(self, verb: Verb, then: Callable[[EngineAnswer], object]) -> None:
         """Let the engine have the configuration."""
-        config = self._entry.config
-        backoff = config.backoff or []
-        targets = "\n".join([config.deliver_subject, *(config.priority_groups or ())])
-        self._ask(
-            verb,
-            then,
-            numbers=(
-                self._entry.stream_number,
-                len(backoff),
-                0,
-                0,
-                *replica_numbers(self._entry.replicas),
-            ),
-            terms=terms_of(config, self._entry.burst_bytes),
-            first="\n".join([config.name, *filters_of(config)]).encode(),
-            second=targets.encode() + struct.pack(f"={len(backoff)}q", *backoff),
-            third=self._saved(config),
-        )
+        tell_engine(self._entry, verb, self._link, self.actor_ref, then)
 
     def _adopt(self, state: ConsumerState) -> None:
         numbers, waiting = engine_state(state)
@@ -518,14 +459,6 @@ class Consumer(Component):
         self._advisories.paused(self._entry.config.pause_until, self._clock())
 
     # -- saying how it is ------------------------------------------------------------------------
-
-    def _info(self, request: Consumer.Request) -> None:
-        self._ask(Verb.CONSUMER_STATE, lambda told: self._say("consumer_info", request.reply, told))
-
-    def _repeat_create(self, request: Consumer.Request) -> None:
-        self._ask(
-            Verb.CONSUMER_STATE, lambda told: self._say("consumer_create", request.reply, told)
-        )
 
     def _say(self, kind: str, reply: Reply[bytes | None], told: EngineAnswer) -> None:
         entry = self._entry

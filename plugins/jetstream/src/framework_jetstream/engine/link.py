@@ -85,6 +85,8 @@ class EngineEvent(Struct, frozen=True):
     kind: Event
     numbers: tuple[int, ...]
     data: bytes
+    about: Any = None
+    """What who listens has given with it."""
 
 
 class EngineLink:
@@ -104,7 +106,7 @@ class EngineLink:
         self._segments: SegmentThread | None = None
         self._storage: Storage | None = None
         self._segment_thread: threading.Thread | None = None
-        self._listening: dict[int, ActorRef[Any]] = {}
+        self._listening: dict[int, tuple[ActorRef[Any], Any]] = {}
         self._consumers = 0
         self._sources = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
@@ -287,9 +289,15 @@ class EngineLink:
         self._sources += 1
         return self._sources
 
-    def listen(self, consumer: int, owner: ActorRef[Any]) -> None:
-        """Tell `owner` an `EngineEvent` for each thing that the engine says of a consumer."""
-        self._listening[consumer] = owner
+    def listen(self, consumer: int, owner: ActorRef[Any], about: Any = None) -> None:
+        """Tell `owner` an `EngineEvent` for each thing that the engine says of a consumer.
+
+        Args:
+            consumer: Its number.
+            owner: An actor.
+            about: Stands in these events.
+        """
+        self._listening[consumer] = owner, about
 
     def listen_to_source(self, source: int, owner: ActorRef[Any]) -> None:
         """Tell `owner` an `EngineEvent` for each thing that the engine says of a source."""
@@ -332,7 +340,8 @@ class EngineLink:
                 continue
             if asked < 0:
                 if -asked in self._listening:
-                    self._listening[-asked].tell(EngineEvent(Event(status), numbers, data))
+                    owner, about = self._listening[-asked]
+                    owner.tell(EngineEvent(Event(status), numbers, data, about))
                 continue
             owner, then = self._waiting.pop(asked)
             batches.setdefault(owner, []).append(EngineAnswer(status, numbers, data, then))

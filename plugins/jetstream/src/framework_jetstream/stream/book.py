@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from framework.actors import ActorRef
     from framework_jetstream.api.records import StreamConfig
     from framework_jetstream.api.saved import Offline
-    from framework_jetstream.consumer.consumer import ConsumerEntry
+    from framework_jetstream.consumer.entry import ConsumerEntry
     from framework_jetstream.sourcing.entry import SourceEntry
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.actors import ActorRef
-    from framework_jetstream.consumer.consumer import ConsumerEntry
+    from framework_jetstream.consumer.entry import ConsumerEntry
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.stream.book import StreamEntry
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from framework.actors import Component, Reply
     from framework_jetstream.advisories import Advisories
     from framework_jetstream.api.asker import Asker
-    from framework_jetstream.consumer.consumer import ConsumerEntry
+    from framework_jetstream.consumer.entry import ConsumerEntry
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.exchange import Exchange
     from framework_jetstream.exports.places import Places

@@ -37,8 +37,10 @@ from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.api.saved import SavedStream, text_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.bounds import ConsumerBounds
-from framework_jetstream.consumer.consumer import ASKED_NS, Consumer, ConsumerEntry, info_of
+from framework_jetstream.consumer.configuring import tell_engine
+from framework_jetstream.consumer.consumer import ASKED_NS, Consumer, info_of
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
+from framework_jetstream.consumer.entry import ConsumerEntry
 from framework_jetstream.consumer.rules import (
     check_new,
     check_partition,
@@ -94,10 +96,6 @@ if TYPE_CHECKING:
 _SUBJECT: Final = struct.Struct("=QI")
 
 
-def _settle(opened: Reply[None], _: Reply[bytes | None]) -> None:
-    opened.set()
-
-
 class Stream(Component):
     """Own one stream: answer the requests about it, and command the engine.
 
@@ -145,8 +143,8 @@ class Stream(Component):
 
         account_number: int
         consumers: list[RestoredConsumer]
-        opened: Mapping[int, Reply[None]]
-        """By the numbers of it and of its consumers: set when the engine serves each."""
+        opened: Callable[[], None]
+        """Called when the engine serves it, and when it serves each of its consumers."""
 
     class StartConsumer(Struct, frozen=True):
         """Have a consumer that the meta group has assigned to this server."""
@@ -245,6 +243,8 @@ class Stream(Component):
     @override
     def on_stop(self) -> None:
         self._link.forget_stream(self._entry.number)
+        for entry in self._consumers.values():
+            self._link.forget(entry.number)
 
     @override
     def on_start(self) -> None:
@@ -273,12 +273,10 @@ class Stream(Component):
                     self._handlers.get(message.kind, _refuse_missing)(message)
                 except ApiFailure as refusal:
                     message.reply.set(refused(message.kind, refusal.error))
-            case Stream.Open():
-                self._open(message)
-            case Stream.Restore():
-                self._restore(message)
-            case Stream.Adopt():
-                self._adopt(message)
+            case Stream.Open() | Stream.Restore() | Stream.Adopt():
+                self._begin(message)
+            case EngineEvent(about=ConsumerEntry()):
+                self._tell_consumer(message)
             case EngineEvent(kind=Event.LEADS | Event.FOLLOWS):
                 self._lead() if message.kind == Event.LEADS else self._follow()
             case Stream.StartConsumer() | Stream.StopConsumer() | Stream.ChangeConsumer():
@@ -288,6 +286,15 @@ class Stream(Component):
             case _:
                 super().on_receive(message)
         return None
+
+    def _begin(self, message: Stream.Open | Stream.Restore | Stream.Adopt) -> None:
+        match message:
+            case Stream.Open():
+                self._open(message)
+            case Stream.Restore():
+                self._restore(message)
+            case Stream.Adopt():
+                self._adopt(message)
 
     def _take_shared(self, message: Stream.Look | Stream.Later | EngineEvent) -> None:
         match message:
@@ -374,21 +381,31 @@ class Stream(Component):
 
         def served(_: EngineAnswer) -> None:
             self._sourcing.follow(self._entry.config)
-            opened[self._entry.number].set()
+            opened()
 
         self.ask_open(request.account_number, served)
         for restored in request.consumers:
-            saved, number = restored.saved, restored.number
-            consumer = self._begin_consumer(
-                number,
+            saved = restored.saved
+            entry = self._add_consumer(
+                restored.number,
                 saved.config,
                 saved.created_ns,
                 group=saved.group,
                 replicas=saved.replicas,
             )
+            then = partial(self._consumer_opened, entry, opened)
+            tell_engine(entry, Verb.OPEN_CONSUMER, self._link, self.actor_ref, then)
+
+    def _consumer_opened(
+        self, entry: ConsumerEntry, opened: Callable[[], None], told: EngineAnswer
+    ) -> None:
+        """Go on with a consumer that was read from the log; one without room is ended."""
+        if told.status:
             reply = Reply[bytes | None]()
-            reply.when_done(partial(_settle, opened[number]))
-            consumer.tell(Consumer.Open(reply, is_new=False))
+            reply.when_done(lambda _: opened())
+            self._actor_of(entry).tell(Consumer.Request("consumer_delete", b"", reply))
+        else:
+            opened()
 
     def _saved(self, config: StreamConfig) -> bytes:
         """Return what the log is to know of the stream; empty: it has none."""
@@ -611,8 +628,7 @@ class Stream(Component):
             others = [it.config for it in self._consumers.values() if it is not known]
             check_partition(config, stream, others)
             settle_ending(config)
-            assert known.consumer is not None
-            known.consumer.tell(Consumer.Update(config, request.reply))
+            self._actor_of(known).tell(Consumer.Update(config, request.reply))
             return
         if action == "update":
             raise failure(ErrCode.CONSUMER_DOES_NOT_EXIST)
@@ -658,15 +674,15 @@ class Stream(Component):
         entry, successor = self._consumers.get(config.name), self._successors.get(config.name)
         if successor is not None and successor.group == group:
             self._successors[config.name] = structs.replace(successor, config=config)
-        if entry is not None and entry.group == group and entry.consumer is not None:
-            entry.consumer.tell(Consumer.Change(config, reply))
+        if entry is not None and entry.group == group:
+            self._actor_of(entry).tell(Consumer.Change(config, reply))
 
     def _stop_consumer(self, group: str, reply: Reply[bytes | None]) -> None:
         for name in [name for name, it in self._successors.items() if it.group == group]:
             del self._successors[name]
         entry = next((it for it in self._consumers.values() if it.group == group), None)
-        if entry is not None and entry.consumer is not None:
-            entry.consumer.tell(Consumer.Request("consumer_delete", b"", reply))
+        if entry is not None:
+            self._actor_of(entry).tell(Consumer.Request("consumer_delete", b"", reply))
 
     def _begin_consumer(
         self,
@@ -677,6 +693,20 @@ class Stream(Component):
         group: str = "",
         replicas: tuple[int, ...] = (),
     ) -> ActorRef[Consumer]:
+        """Have one more consumer, and its actor."""
+        entry = self._add_consumer(number, config, created_ns, group=group, replicas=replicas)
+        return self._actor_of(entry)
+
+    def _add_consumer(
+        self,
+        number: int,
+        config: ConsumerConfig,
+        created_ns: int,
+        *,
+        group: str = "",
+        replicas: tuple[int, ...] = (),
+    ) -> ConsumerEntry:
+        """Have one more consumer."""
         stream = self._entry.config
         entry = ConsumerEntry(
             number=number,
@@ -691,17 +721,29 @@ class Stream(Component):
             burst_bytes=stream.max_msg_size if stream.max_msg_size > 0 else BURST_BYTES,
         )
         self._consumers[config.name] = entry
-        entry.consumer = self.spawn(
-            Consumer,
-            entry=entry,
-            link=self._link,
-            account=self._entry.account,
-            host=self._host,
-            advisories=self._advisories,
-            clock=self._clock,
-            ended=self._forget_consumer,
-        )
+        self._link.listen(number, self.actor_ref, entry)
+        return entry
+
+    def _actor_of(self, entry: ConsumerEntry) -> ActorRef[Consumer]:
+        """Return a consumer's actor; one that was read from the log has none until it is needed."""
+        if entry.consumer is None:
+            entry.consumer = self.spawn(
+                Consumer,
+                entry=entry,
+                link=self._link,
+                account=self._entry.account,
+                host=self._host,
+                advisories=self._advisories,
+                clock=self._clock,
+                ended=self._forget_consumer,
+            )
         return entry.consumer
+
+    def _tell_consumer(self, event: EngineEvent) -> None:
+        """Pass on what the engine says of a consumer."""
+        entry = self._consumers.get(event.about.config.name)
+        if entry is not None and entry.number == event.about.number:
+            self._actor_of(entry).tell(event)
 
     def _limits(self) -> JetStreamLimits:
         """Return what the account may have in streams like this one."""
@@ -736,8 +778,8 @@ class Stream(Component):
         entry = self._consumers.get(request.rest[0])
         if entry is None:
             raise failure(ErrCode.CONSUMER_NOT_FOUND)
-        assert entry.consumer is not None
-        entry.consumer.tell(Consumer.Request(request.kind, request.payload, request.reply))
+        consumer = self._actor_of(entry)
+        consumer.tell(Consumer.Request(request.kind, request.payload, request.reply))
 
     def _name_consumers(self, request: Stream.Request) -> None:
         wanted = read(PagedRequest, request.payload, is_strict=self._host.is_strict)
