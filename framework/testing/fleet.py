@@ -12,6 +12,7 @@ from pathlib import Path
 from framework.testing import peers
 from framework.testing.forked_server import PROGRAM
 from framework.testing.server_process import ServerProcess
+from framework.testing.watched_process import STOP_TIMEOUT_S
 
 OURS = "ours"
 """Name of our own server, where a real one is named by its version."""
@@ -133,12 +134,16 @@ class Fleet:
         self.servers.append(again)
         return again.start(clustered=bool(server.cluster_port))
 
-    def stop(self) -> None:
-        """Stop all servers, the last started first; of several failures the first is raised."""
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Stop all servers, the last started first; of several failures the first is raised.
+
+        Args:
+            timeout_s: What each of them may take.
+        """
         failures: list[BaseException] = []
         for server in reversed(self.servers):
             try:
-                server.stop()
+                server.stop(timeout_s)
             except AssertionError as error:
                 failures.append(error)
         if failures:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from framework.testing.client import RawClient
 from framework.testing.errors import ServerFailedError
-from framework.testing.watched_process import WatchedProcess
+from framework.testing.watched_process import STOP_TIMEOUT_S, WatchedProcess
 
 _RELOADED = "Reloaded server configuration"
 
@@ -107,8 +107,11 @@ class ServerProcess(WatchedProcess):
         self.signal(signal.SIGHUP)
         self.wait_log(_RELOADED, count=done + 1)
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Stop it as an operator does, and check how it went; nothing happens when it has ended.
+
+        Args:
+            timeout_s: What it may take.
 
         Raises:
             ServerFailedError: It does not stop, its exit code is another, or it left things open.
@@ -117,7 +120,7 @@ class ServerProcess(WatchedProcess):
             self.kill()
             return
         self.signal(signal.SIGTERM)
-        code = self.wait()
+        code = self.wait(timeout_s)
         if code not in self._exit_codes:
             raise ServerFailedError(self.name, f"exit code {code} after SIGTERM", self.log())
         signs = [sign for sign in _LEAK_SIGNS if sign in self.log()]

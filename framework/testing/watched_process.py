@@ -123,15 +123,18 @@ class WatchedProcess:
         assert self._process
         self._process.send_signal(number)
 
-    def wait(self) -> int:
+    def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
         """Wait for the end of the process and return its exit code.
+
+        Args:
+            timeout_s: After it, the process has failed.
 
         Raises:
             ServerFailedError: It does not end; it is killed then.
         """
         assert self._process
         try:
-            return self._process.wait(STOP_TIMEOUT_S)
+            return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
