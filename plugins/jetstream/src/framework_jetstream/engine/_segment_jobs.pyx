@@ -16,7 +16,7 @@ from libc.errno cimport EBADMSG, EINTR, EIO, ENOENT, ENOMEM, EREMOTE, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY
 
 from framework_jetstream.encryption._cipher cimport KeyRing
@@ -24,9 +24,9 @@ from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._reading cimport read_perform
 from framework_jetstream.store._bodies cimport LOST, bodies_begin, bodies_end, bodies_forget
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGE_MORE, PAGES_AT, Pages, pages_new, pages_write
-from framework_jetstream.store._segment cimport Buffer, LiveRun, SegmentRow, SegmentWriter, segment_drop
+from framework_jetstream.store._segment cimport Buffer, LiveRun, SegmentRow, SegmentWriter
 from framework_jetstream.store._segment_moving cimport segment_move
-from framework_jetstream.stream._saving cimport save_next
+from framework_jetstream.stream._saving cimport save_leave, save_next, save_took
 
 from framework_jetstream.log.record import Effect
 
@@ -78,6 +78,8 @@ cdef enum:
     # Are synced at once, so that syncs of the log never wait for much more.
     READS_MAX = 64
     # Between two pieces.
+    TRIM_MS = 1000
+    # Of rest, until memory is given back.
     FILE_BITS = 32
     # Of a number of a file, in a handle of who simulates.
 
@@ -279,8 +281,7 @@ cdef class SegmentJobs:
             return [*self.effects(job.place.group, job.place.file, job.sent, job.sent_bytes), (Effect.SYNC_DIRECTORY,)]
         while save_next(&job.save, &writer, &self.reader):
             effects += self.effects(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
-            segment_drop(&writer)
-            free(writer.out.chars)
+            save_took(&job.save, &writer)
         return [*effects, (Effect.SYNC_DIRECTORY,)]
 
     cdef list effects(self, uint64_t group, uint64_t file, const char* chars, uint64_t length):
@@ -302,30 +303,11 @@ cdef class SegmentJobs:
 # ---- in a folder -----------------------------------------------------------------------------------------------------------
 
 
-cdef struct Piece:
-    # Of a file that is being written.
-    Pages pages
-    # With a cipher: what is written is encrypted piece by piece.
-    const char* plain
-    char* chars
-    # A piece, encrypted.
-    uint64_t begin
-    uint64_t end
-    # Of it, in the file.
-
-
-cdef const char* _piece_at(Piece* piece, uint64_t at) noexcept nogil:
-    """Return what stands at a place of the file, up to `end`."""
-    cdef uint64_t page, count
-    if not piece.pages.key.cipher:
-        piece.end = min(at + PIECE_BYTES, piece.pages.stored)
-        return piece.plain + at
-    if at == piece.end:
-        page = (at - PAGES_AT) // (PAGE_BYTES + PAGE_MORE) if at else 0
-        count = min((piece.pages.length + PAGE_BYTES - 1) // PAGE_BYTES - page, <uint64_t> PIECE_PAGES)
-        piece.begin = at
-        piece.end = at + pages_write(&piece.pages, piece.plain, page, count, piece.chars)
-    return piece.chars + (at - piece.begin)
+cdef struct Writing:
+    # A file that is being written.
+    int fd
+    uint64_t at
+    uint64_t synced
 
 
 cdef int64_t _open_file(void* place, uint64_t group, uint64_t file) noexcept nogil:
@@ -383,6 +365,8 @@ cdef class SegmentThread(SegmentJobs):
     cdef int told_fd
     cdef Place place
     cdef bint is_stopping
+    cdef bint is_trim_due
+    # What was in memory for a save is in the heap of several threads, and would stay there.
 
     def __cinit__(self, folder not None, int told_fd, int asks_fd=-1):
         self.folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -433,60 +417,96 @@ cdef class SegmentThread(SegmentJobs):
         cdef uint64_t one = 1
         write(self.told_fd, &one, sizeof(one))
 
-    cdef int _write_file(self, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
-        """Make a segment, encrypted if it has to be, and sync it; errno, 0: done."""
+    cdef int _begin_file(self, Writing* it, uint64_t group, uint64_t file) noexcept nogil:
+        """Make a file; errno, 0: done."""
         cdef char[NAME_BYTES] name
-        cdef Piece piece
-        cdef int error
         _name(name, group, file)
-        memset(&piece, 0, sizeof(piece))
-        piece.plain = chars
-        piece.pages.stored = length
-        if not self.state.log.keys.cipher:
-            return self._write(name, &piece)
-        piece.chars = <char*> malloc(PAGES_AT + PIECE_PAGES * (PAGE_BYTES + PAGE_MORE))
-        if piece.chars == NULL:
-            return ENOMEM
-        pages_new(&self.state.log.keys, group, file, length, &piece.pages)
-        error = self._write(name, &piece)
-        free(piece.chars)
-        return error
+        it.at = it.synced = 0
+        it.fd = openat(self.folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o640)
+        return 0 if it.fd >= 0 else errno
 
-    cdef int _write(self, const char* name, Piece* piece) noexcept nogil:
-        """Make a file, and sync it; errno, 0: done."""
-        cdef uint64_t length = piece.pages.stored
-        cdef int fd = openat(self.folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o640)
-        cdef int error = 0 if fd >= 0 else errno
-        cdef uint64_t at = 0, synced = 0
-        cdef const char* chars
+    cdef int _write(self, Writing* it, const char* chars, uint64_t length) noexcept nogil:
+        """Write what comes next, and sync it now and then; errno, 0: done."""
+        cdef uint64_t at = 0
         cdef ssize_t count
+        cdef int error = 0
         while not error and at < length:
-            chars = _piece_at(piece, at)
-            count = pwrite(fd, chars, piece.end - at, <long> at)
+            count = pwrite(it.fd, chars + at, min(length - at, <uint64_t> PIECE_BYTES), <long> it.at)
             if count > 0:
                 at += count
+                it.at += count
             elif count == 0 or errno != EINTR:
                 error = EIO if count == 0 else errno
             if self.is_stopping:
                 error = EINTR
-            if not error and (at - synced >= SYNC_BYTES or at == length):
-                synced = at
-                if fdatasync(fd):
-                    error = errno
+            if not error and it.at - it.synced >= SYNC_BYTES:
+                error = self._sync(it)
             self._read_waiting()
-        if fd >= 0:
-            close(fd)
         return error
+
+    cdef int _sync(self, Writing* it) noexcept nogil:
+        it.synced = it.at
+        return errno if fdatasync(it.fd) else 0
+
+    cdef int _end_file(self, Writing* it, int error) noexcept nogil:
+        """Sync a file, unless there was an error, and close it; errno, 0: done."""
+        if not error and it.at > it.synced:
+            error = self._sync(it)
+        if it.fd >= 0:
+            close(it.fd)
+        it.fd = -1
+        return error
+
+    cdef int _write_encrypted(self, Writing* it, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
+        cdef Pages pages
+        cdef uint64_t page = 0, count, end = (length + PAGE_BYTES - 1) // PAGE_BYTES
+        cdef int error = 0
+        cdef char* piece = <char*> malloc(PAGES_AT + PIECE_PAGES * (PAGE_BYTES + PAGE_MORE))
+        if piece == NULL:
+            return ENOMEM
+        pages_new(&self.state.log.keys, group, file, length, &pages)
+        while not error and page < end:
+            count = min(end - page, <uint64_t> PIECE_PAGES)
+            error = self._write(it, piece, pages_write(&pages, chars, page, count, piece))
+            page += count
+        free(piece)
+        return error
+
+    cdef int _write_file(self, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
+        """Make a segment, encrypted if it has to be, and sync it; errno, 0: done."""
+        cdef Writing it
+        cdef int error = self._begin_file(&it, group, file)
+        if not error and self.state.log.keys.cipher:
+            error = self._write_encrypted(&it, group, file, chars, length)
+        elif not error:
+            error = self._write(&it, chars, length)
+        return self._end_file(&it, error)
+
+    cdef int _save_files(self, SegmentJob* job) noexcept nogil:
+        """Write all files of a save, piece by piece unless they are encrypted; errno, 0: done."""
+        cdef SegmentWriter writer
+        cdef Writing it
+        cdef int error = 0
+        it.fd = -1
+        job.save.piece_bytes = 0 if self.state.log.keys.cipher else PIECE_BYTES
+        while not error and save_next(&job.save, &writer, &self.reader):
+            if self.state.log.keys.cipher:
+                error = self._write_file(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
+            else:
+                if it.fd < 0:
+                    error = self._begin_file(&it, job.save.group, job.save.next_file - 1)
+                if not error:
+                    error = self._write(&it, writer.out.chars, writer.out.used)
+                if not job.save.is_writing:
+                    error = self._end_file(&it, error)
+            save_took(&job.save, &writer)
+        save_leave(&job.save, &writer)
+        return self._end_file(&it, error if error else job.save.error) if it.fd >= 0 else error
 
     cdef int _save(self, SegmentJob* job) noexcept nogil:
         """Write all files of a save, then sync their names; errno, 0: done."""
-        cdef SegmentWriter writer
         cdef uint64_t file
-        cdef int error = 0
-        while not error and save_next(&job.save, &writer, &self.reader):
-            error = self._write_file(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
-            segment_drop(&writer)
-            free(writer.out.chars)
+        cdef int error = self._save_files(job)
         self.keep(
             job.save.group, <const SegmentRow*> job.save.sources.chars, job.save.sources.used // sizeof(SegmentRow), &job.save.lost
         )
@@ -497,8 +517,7 @@ cdef class SegmentThread(SegmentJobs):
         if not error and job.storage_kind and self.place.asks_fd >= 0:
             for file in range(job.save.first_file, job.save.next_file):
                 _ask(&self.place, ASK_KEEP, job.storage_kind, job.save.group, file)
-        # What was in memory for this is in the heap of several threads, and would stay there.
-        malloc_trim(0)
+        self.is_trim_due = True
         return error
 
     cdef int _take_in(self, SegmentJob* job) noexcept nogil:
@@ -545,7 +564,11 @@ cdef class SegmentThread(SegmentJobs):
                     self.job_done(job, self._perform(job))
                     self._tell()
                     continue
-                poll(&waits, 1, -1)
+                if poll(&waits, 1, TRIM_MS if self.is_trim_due else -1) == 0:
+                    # Nothing has come since: else the next save would touch anew what this one gave back.
+                    malloc_trim(0)
+                    self.is_trim_due = False
+                    continue
                 read(self.fd, &one, sizeof(one))
                 one = 1
 

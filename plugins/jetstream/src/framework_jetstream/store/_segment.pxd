@@ -128,6 +128,8 @@ cdef struct SegmentWriter:
     # No memory.
     S2Encoder* encoder
     Buffer out
+    uint64_t given
+    # Bytes of the file before those in `out`: they were taken out of it.
     Buffer body
     Buffer columns
     Buffer rows
@@ -215,6 +217,7 @@ cdef void segment_add(
     uint32_t length,
 ) noexcept nogil
 cdef void segment_rest(SegmentWriter* writer) noexcept nogil
+cdef uint64_t segment_bytes(const SegmentWriter* writer) noexcept nogil
 cdef void segment_lives(SegmentWriter* writer, const LiveRun* runs, size_t count) noexcept nogil
 cdef void segment_decides(SegmentWriter* writer, const char* state, size_t length) noexcept nogil
 cdef bint segment_end(SegmentWriter* writer) noexcept nogil

@@ -120,10 +120,11 @@ cdef void _end_times(SegmentWriter* writer) noexcept nogil:
 cdef void _end_block(SegmentWriter* writer) noexcept nogil:
     """Write the bodies of the block that is being filled; its columns wait."""
     cdef BlockRow* row = &writer.row
+    cdef size_t at = writer.out.used
     cdef void* into
     if row.count == 0 or writer.has_failed:
         return
-    row.body_at = writer.out.used
+    row.body_at = writer.given + at
     row.used = row.stored = <uint32_t> writer.body.used
     row.coding = CODING_PLAIN
     if writer.coding == CODING_S2:
@@ -133,12 +134,12 @@ cdef void _end_block(SegmentWriter* writer) noexcept nogil:
             return
         row.stored = <uint32_t> s2_encode(writer.encoder, S2_FAST, writer.body.chars, row.used, <char*> into)
         row.coding = CODING_S2
-        writer.out.used = row.body_at + row.stored
+        writer.out.used = at + row.stored
     else:
         _put(writer, &writer.out, writer.body.chars, row.used)
     if writer.has_failed:
         return
-    row.body_crc = crc32c(0, writer.out.chars + row.body_at, row.stored)
+    row.body_crc = crc32c(0, writer.out.chars + at, row.stored)
     row.columns_crc = crc32c(0, writer.columns.chars + row.columns_at, row.count * sizeof(ColumnEntry))
     _end_times(writer)
     _put(writer, &writer.rows, row, sizeof(BlockRow))
@@ -190,6 +191,11 @@ cdef void segment_rest(SegmentWriter* writer) noexcept nogil:
         _end_block(writer)
 
 
+cdef uint64_t segment_bytes(const SegmentWriter* writer) noexcept nogil:
+    """Return how long the file is up to the last block that has ended."""
+    return writer.given + writer.out.used
+
+
 cdef void segment_lives(SegmentWriter* writer, const LiveRun* runs, size_t count) noexcept nogil:
     """Say what lives of all files of the stream, this one among them."""
     if count:
@@ -222,19 +228,19 @@ cdef void _write_directory(SegmentWriter* writer) noexcept nogil:
     if writer.has_failed:
         return
     written = writer.out.chars + at
-    head.crc = head_sum(segment_place(writer.salt, writer.group, writer.file, at), written, head.length)
+    head.crc = head_sum(segment_place(writer.salt, writer.group, writer.file, writer.given + at), written, head.length)
     memcpy(written, &head.crc, sizeof(uint32_t))
 
 
 cdef bint segment_end(SegmentWriter* writer) noexcept nogil:
-    """Write the rest; the segment is `out`. False: no memory."""
+    """Write the rest; the segment, or what is left of it, is `out`. False: no memory."""
     cdef SegmentEnd end
     cdef uint64_t at, length
     cdef size_t number
     cdef BlockRow* rows
     cdef void* zeros
     _end_block(writer)
-    at = writer.out.used
+    at = segment_bytes(writer)
     _put(writer, &writer.out, writer.columns.chars, writer.columns.used)
     rows = <BlockRow*> writer.rows.chars
     for number in range(writer.rows.used // sizeof(BlockRow)):
@@ -243,11 +249,11 @@ cdef bint segment_end(SegmentWriter* writer) noexcept nogil:
     end.salt = writer.salt
     end.group = writer.group
     end.file = writer.file
-    end.directory_at = writer.out.used
+    end.directory_at = segment_bytes(writer)
     _write_directory(writer)
-    end.directory_bytes = writer.out.used - end.directory_at
+    end.directory_bytes = segment_bytes(writer) - end.directory_at
     if writer.is_encrypted:
-        length = rounded(writer.out.used, SEGMENT_PAGE_BYTES) - writer.out.used
+        length = rounded(segment_bytes(writer), SEGMENT_PAGE_BYTES) - segment_bytes(writer)
         zeros = buffer_add(&writer.out, NULL, length)
         if zeros == NULL:
             writer.has_failed = True
@@ -255,7 +261,7 @@ cdef bint segment_end(SegmentWriter* writer) noexcept nogil:
             memset(zeros, 0, length)
     _write_directory(writer)
     end.crc = head_sum(
-        segment_place(writer.salt, writer.group, writer.file, writer.out.used), &end.crc, sizeof(end) - CRC_AT
+        segment_place(writer.salt, writer.group, writer.file, segment_bytes(writer)), &end.crc, sizeof(end) - CRC_AT
     )
     _put(writer, &writer.out, &end, sizeof(end))
     return not writer.has_failed

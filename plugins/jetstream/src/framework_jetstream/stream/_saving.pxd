@@ -19,6 +19,8 @@ cdef struct Save:
     uint64_t next_file
     uint64_t file_bytes
     # A file ends when it is so long.
+    uint64_t piece_bytes
+    # `save_next` gives a file in pieces of so many bytes at least; 0: as a whole.
     int coding
     bint is_encrypted
     uint32_t rewrites_max
@@ -51,6 +53,10 @@ cdef struct Save:
     # Where `save_next` is.
     size_t at_held
     uint32_t at_index
+    SegmentRow row
+    # Of the file that is being made.
+    bint is_writing
+    # More of it comes.
 
 
 cdef struct Loading:
@@ -68,6 +74,8 @@ cdef struct Loading:
 
 cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t row_count) noexcept nogil
 cdef bint save_next(Save* save, SegmentWriter* writer, BodyReader* reader) noexcept nogil
+cdef void save_took(Save* save, SegmentWriter* writer) noexcept nogil
+cdef void save_leave(Save* save, SegmentWriter* writer) noexcept nogil
 cdef void save_end(Save* save, Messages* messages) noexcept nogil
 
 cdef void loading_begin(Loading* loading, const SegmentReader* last) noexcept nogil

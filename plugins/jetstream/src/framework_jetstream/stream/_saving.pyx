@@ -21,8 +21,8 @@ from framework_jetstream.store._block cimport (
 )
 from framework_jetstream.store._bodies cimport bodies_read
 from framework_jetstream.store._segment cimport (
-    SegmentMessage, buffer_add, segment_add, segment_begin, segment_decides, segment_drop, segment_end, segment_lives, segment_next,
-    segment_rest, segment_run,
+    SegmentMessage, buffer_add, segment_add, segment_begin, segment_bytes, segment_decides, segment_drop, segment_end, segment_lives,
+    segment_next, segment_rest, segment_run,
 )
 from framework_jetstream.store._subjects cimport subject_chars, subjects_hold, subjects_release
 from framework_jetstream.stream._evicting cimport messages_lean
@@ -260,10 +260,15 @@ cdef void _add(Save* save, SegmentWriter* writer, const HeldBlock* held, const E
     )
 
 
+cdef bint _is_piece(const Save* save, const SegmentWriter* writer) noexcept nogil:
+    """Whether what was made of a file is to be taken before it goes on."""
+    return save.piece_bytes != 0 and writer.out.used >= save.piece_bytes
+
+
 cdef uint64_t _write_span(
     Save* save, SegmentWriter* writer, const SegmentRow* span, uint64_t first_seq, BodyReader* reader
 ) noexcept nogil:
-    """Add messages from a sequence on, up to the end of their span; return where the next file begins, 0: nowhere."""
+    """Add messages from a sequence on, up to the end of their span, or of a piece; return where the next file begins, 0: nowhere."""
     cdef HeldBlock* held
     cdef const Entry* entry
     cdef uint64_t seq
@@ -275,9 +280,9 @@ cdef uint64_t _write_span(
             if seq > span.last_seq:
                 return 0
             if entry.subject and seq >= first_seq:
-                if writer.message_count and writer.out.used + writer.body.used + writer.columns.used >= save.file_bytes:
+                if writer.message_count and segment_bytes(writer) + writer.body.used + writer.columns.used >= save.file_bytes:
                     return seq
-                if not _have_bytes(save, held, reader):
+                if _is_piece(save, writer) or not _have_bytes(save, held, reader):
                     return 0
                 if not _is_lost(save, seq):
                     _add(save, writer, held, entry)
@@ -289,45 +294,75 @@ cdef uint64_t _write_span(
     return 0
 
 
-cdef bint save_next(Save* save, SegmentWriter* writer, BodyReader* reader) noexcept nogil:
-    """Make the next file; False: there is none, or it can't be made (`has_failed`). `writer.out` is the caller's.
+cdef void _begin_file(Save* save, SegmentWriter* writer, const SegmentRow* planned) noexcept nogil:
+    save.row = planned[0]
+    save.row.file = save.next_file
+    save.next_file += 1
+    save.is_writing = True
+    segment_begin(writer, save.salt, save.group, save.row.file, save.coding, save.number_end)
+    writer.is_encrypted = save.is_encrypted
 
-    The last row of `rows` is then its.
+
+cdef void _end_file(Save* save, SegmentWriter* writer, SegmentRow* planned, uint64_t next_seq) noexcept nogil:
+    """End a file; where it was full, what was planned goes on in the next one."""
+    save.is_writing = False
+    if next_seq:
+        save.row.last_seq = next_seq - 1
+        planned.first_seq = next_seq
+    else:
+        save.at_plan += 1
+    if save.at_plan == save.plan.used // sizeof(SegmentRow):
+        segment_lives(writer, <LiveRun*> save.runs.chars, save.runs.used // sizeof(LiveRun))
+        segment_decides(writer, save.state, save.state_bytes)
+    save.has_failed = not segment_end(writer) or save.error != 0
+    save.row.count = writer.message_count
+    save.row.bytes = segment_bytes(writer)
+    _put(save, &save.rows, &save.row, sizeof(SegmentRow))
+
+
+cdef bint save_next(Save* save, SegmentWriter* writer, BodyReader* reader) noexcept nogil:
+    """Make the next file, or the next piece of it; False: there is none, or it can't be made (`has_failed`).
+
+    What was made is in `writer.out`, which is the caller's: `save_took` follows. The file ends with it unless the save `is_writing`; then
+    the last row of `rows` is its.
 
     Args:
         reader: Of the segments that there are, for what is in no memory; NULL: all is.
     """
     cdef SegmentRow* plan = <SegmentRow*> save.plan.chars
     cdef size_t count = save.plan.used // sizeof(SegmentRow)
-    cdef SegmentRow row
     cdef uint64_t next_seq
-    while save.at_plan < count and plan[save.at_plan].file:
+    while not save.is_writing and save.at_plan < count and plan[save.at_plan].file:
         _put(save, &save.rows, &plan[save.at_plan], sizeof(SegmentRow))
         save.at_plan += 1
     if save.at_plan == count or save.has_failed:
         return False
-    row = plan[save.at_plan]
-    row.file = save.next_file
-    save.next_file += 1
-    segment_begin(writer, save.salt, save.group, row.file, save.coding, save.number_end)
-    writer.is_encrypted = save.is_encrypted
-    next_seq = _write_span(save, writer, &plan[save.at_plan], row.first_seq, reader)
-    if next_seq:
-        row.last_seq = next_seq - 1
-        plan[save.at_plan].first_seq = next_seq
-    else:
-        save.at_plan += 1
-    if save.at_plan == count:
-        segment_lives(writer, <LiveRun*> save.runs.chars, save.runs.used // sizeof(LiveRun))
-        segment_decides(writer, save.state, save.state_bytes)
-    save.has_failed = not segment_end(writer) or save.error != 0
-    row.count = writer.message_count
-    row.bytes = writer.out.used
-    _put(save, &save.rows, &row, sizeof(row))
+    if not save.is_writing:
+        _begin_file(save, writer, &plan[save.at_plan])
+    next_seq = _write_span(save, writer, &plan[save.at_plan], plan[save.at_plan].first_seq, reader)
+    if not next_seq and save.error == 0 and _is_piece(save, writer) and not writer.has_failed:
+        return True
+    _end_file(save, writer, &plan[save.at_plan], next_seq)
     if save.has_failed:
-        segment_drop(writer)
-        free(writer.out.chars)
+        save_took(save, writer)
     return not save.has_failed
+
+
+cdef void save_took(Save* save, SegmentWriter* writer) noexcept nogil:
+    """Go on behind what was taken out of `writer.out`: with the same file, or without it."""
+    if save.is_writing:
+        writer.given += writer.out.used
+        writer.out.used = 0
+        return
+    segment_drop(writer)
+    free(writer.out.chars)
+
+
+cdef void save_leave(Save* save, SegmentWriter* writer) noexcept nogil:
+    """Leave a file in the middle, if there is one."""
+    if save.is_writing:
+        save.is_writing = False
+        save_took(save, writer)
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from framework_jetstream.stream._machine cimport (
     stream_purge, stream_set_limits,
 )
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, SegmentWriter, segment_close, segment_drop, segment_open, segment_state,
+    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, SegmentWriter, segment_close, segment_open, segment_state,
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
 from framework_jetstream.stream._cron cimport schedule_next
@@ -24,7 +24,7 @@ from framework_jetstream.stream._messages cimport (
     messages_next_matching, messages_seq_from, messages_subject, record_header, record_payload,
 )
 from framework_jetstream.stream._saving cimport (
-    Loading, Save, loading_begin, loading_end, loading_read, save_begin, save_end, save_next,
+    Loading, Save, loading_begin, loading_end, loading_read, save_begin, save_end, save_next, save_took,
 )
 from framework_jetstream.stream._subject_terms cimport terms_drop
 from framework_jetstream.stream._whole cimport whole_end, whole_read
@@ -168,8 +168,7 @@ cdef class StreamMachine:
         if not done:
             raise MemoryError
         data = writer.out.chars[:writer.out.used]
-        segment_drop(&writer)
-        free(writer.out.chars)
+        save_took(&save, &writer)
         return data
 
     def load(self, segments: list[bytes]) -> list[tuple[int, int]]:
