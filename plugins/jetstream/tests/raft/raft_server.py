@@ -125,6 +125,8 @@ class Server:
             entries=list(self.log.values()),
             is_faulty=self.is_faulty,
         )
+        if self.starts > 1:
+            self.group.resume()
         self.committed = self.applied = disk.snapshot.index
         self.is_up, self.is_paused, self.is_syncing = True, False, False
         self.incoming_index = 0

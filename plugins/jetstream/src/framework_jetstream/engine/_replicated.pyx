@@ -355,6 +355,9 @@ cdef void replicated_hear(Engine* engine) noexcept nogil:
     cdef int taken = 0
     if engine.replicas == NULL:
         return
+    if engine.ticked_ns == 0:
+        # What was promised before a start holds for an election timeout from here on.
+        engine.ticked_ns = engine.now_ns
     ticks = (engine.now_ns - engine.ticked_ns) // TICK_NS
     if ticks > 0:
         engine.ticked_ns = engine.ticked_ns + ticks * TICK_NS if ticks <= TICKS_MAX else engine.now_ns

@@ -6,6 +6,7 @@ from framework_jetstream.raft._state cimport Raft, RaftMessage
 
 
 cdef void found(Raft* raft, bint is_first) noexcept nogil
+cdef void resume(Raft* raft) noexcept nogil
 cdef void stand(Raft* raft) noexcept nogil
 cdef void vote_durable(Raft* raft) noexcept nogil
 cdef void election_tick(Raft* raft, uint64_t ticks) noexcept nogil

@@ -76,6 +76,17 @@ cdef void found(Raft* raft, bint is_first) noexcept nogil:
         stand(raft)
 
 
+cdef void resume(Raft* raft) noexcept nogil:
+    """Go on with a group after a start of this server.
+
+    Others may have started with it, and vote for nobody yet: who stands and is not answered asks again as soon as a leader would be heard,
+    some times. Who is alone stands with the first tick.
+    """
+    raft.starting_tries = raft.settings.election_ticks
+    if quorum_of(raft) == 1:
+        raft.timeout = 1
+
+
 cdef void _stand_now(Raft* raft, int flags) noexcept nogil:
     become_candidate(raft)
     _ask(raft, VOTE, flags)
@@ -102,6 +113,7 @@ cdef void election_tick(Raft* raft, uint64_t ticks) noexcept nogil:
             raft.timeout_is_told = False
     elif raft.elapsed >= raft.timeout:
         raft.founding_tries -= raft.founding_tries > 0
+        raft.starting_tries -= raft.starting_tries > 0
         become_follower(raft, raft.term, 0)
         stand(raft)
 

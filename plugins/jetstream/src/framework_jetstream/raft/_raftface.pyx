@@ -6,7 +6,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from framework_jetstream.raft._changes cimport change_members
-from framework_jetstream.raft._elections cimport stand, transfer_begin
+from framework_jetstream.raft._elections cimport resume, stand, transfer_begin
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
 from framework_jetstream.raft._members cimport members_read, members_write, peer_of
 from framework_jetstream.raft._raft_messages cimport (
@@ -173,6 +173,10 @@ cdef class RaftGroup:
 
     def __dealloc__(self) -> None:
         raft_free(self.raft)
+
+    def resume(self) -> None:
+        """Hear that the server was started again: others may have been, too, and vote for nobody yet."""
+        resume(self.raft)
 
     def tick(self, ticks: int = 1) -> None:
         """Let ticks pass."""

@@ -25,6 +25,8 @@ cdef void _begin(Raft* raft, int role) noexcept nogil:
     raft.timeout = raft.settings.election_ticks + _random_below(raft, raft.settings.election_ticks)
     if raft.founding_tries:
         raft.timeout = 1
+    elif raft.starting_tries and role == PRE_CANDIDATE:
+        raft.timeout = raft.settings.heartbeat_ticks + _random_below(raft, raft.settings.heartbeat_ticks)
     raft.transferee = 0
     raft.timeout_is_told = False
     for at in range(raft.peer_count):
@@ -70,6 +72,7 @@ cdef void leader_was_heard(Raft* raft, uint64_t leader) noexcept nogil:
     raft.leader = leader
     raft.elapsed = 0
     raft.heard_ticks = 0
+    raft.starting_tries = 0
 
 
 cdef void become_pre_candidate(Raft* raft) noexcept nogil:
@@ -88,6 +91,7 @@ cdef void become_leader(Raft* raft) noexcept nogil:
     """Lead: nothing is known of the others yet (thesis 3.5)."""
     cdef RaftPeer* peer
     cdef uint32_t at
+    raft.starting_tries = 0
     _begin(raft, LEADER)
     raft.leader = raft.id
     raft.lease_is_void = False

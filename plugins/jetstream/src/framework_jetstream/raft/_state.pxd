@@ -227,6 +227,7 @@ cdef struct Raft:
     uint32_t timeout  # an election begins then
     uint32_t heard_ticks  # since a leader was heard, of whatever term; from the start on, as what was promised before is forgotten
     uint32_t founding_tries  # that are left: this server asks again with each tick, as nobody has led the group yet
+    uint32_t starting_tries  # the same, but a little later each time: of a start, until a leader is heard
     uint32_t heartbeat_elapsed
     uint32_t quiet_ticks  # since anything was appended
     uint32_t passed  # ticks of which it was not said yet what they mean

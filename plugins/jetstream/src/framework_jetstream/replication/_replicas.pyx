@@ -12,7 +12,7 @@ from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_durable_round
 from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, RecordHead
 from framework_jetstream.raft._catching_up cimport fetch_give_up
-from framework_jetstream.raft._elections cimport found, stand
+from framework_jetstream.raft._elections cimport found, resume, stand
 from framework_jetstream.raft._entries cimport log_term_at, room_for
 from framework_jetstream.raft._members cimport members_at
 from framework_jetstream.raft._raft_messages cimport FrameHead, frame_check, next_entry, next_message
@@ -119,6 +119,8 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
         _applies(replicas, made)
     elif members != NULL and group.term <= FIRST_TERM and not group.vote:
         found(made.raft, members.ids[0] == replicas.server)
+    if not replicas.is_begun:
+        resume(made.raft)
     return made
 
 
