@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -158,6 +159,40 @@ def test_with_an_interval_entries_are_committed_before_the_sync(tmp_path: Path) 
 
     assert unsynced <= 1  # the heads of the first file
     assert thread.syncs - before > unsynced
+
+
+def test_with_an_interval_files_are_begun_without_a_sync(tmp_path: Path) -> None:
+    wake, other = os.pipe()
+    folder = tmp_path / "log"
+    folder.mkdir()
+    log = Log(file_bytes=1 << 20, syncs_always=False)
+    thread = LogThread(log, folder, interval_s=3600, wake_fd=other)
+    thread.start()
+    group, before = log.new_group(), thread.syncs
+    parts = [number.to_bytes(8, "little") * 12_500 for number in range(40)]
+    for it in parts:
+        while not log.append(group, Kind.BATCH, [it]):
+            thread.kick()
+            os.read(wake, 8)
+    seen: list[bytes] = []
+    while len(seen) < len(parts):
+        thread.kick()
+        os.read(wake, 8)
+        seen += [it for entry in log.committed() for it in entry.parts if entry.kind == Kind.BATCH]
+    unsynced = thread.syncs - before
+    killed = shutil.copytree(folder, tmp_path / "killed")
+    thread.stop()
+    os.close(wake)
+    os.close(other)
+    del log, thread
+
+    assert unsynced <= 1  # the heads of the first file
+    assert len(list(killed.glob("*.log"))) > 3
+    for path in (killed, folder):
+        log, _ = opened(path)
+        held = [entry.parts for entry in log.committed() if entry.kind == Kind.BATCH]
+        assert held == [[it] for it in parts]
+        assert (log.damage, log.torn_bytes) == ([], 0)
 
 
 def test_what_its_caller_writes_is_synced_when_the_interval_is_over(tmp_path: Path) -> None:

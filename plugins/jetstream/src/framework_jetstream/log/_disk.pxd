@@ -1,6 +1,6 @@
 """Perform rounds in a folder; nothing but system calls."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport LogRound
 
@@ -9,6 +9,9 @@ cdef struct LogDisk:
     int folder
     int fd  # of the file that was used last
     uint64_t file  # its number; 0: none
+    bint is_unsynced  # it has what was not synced
+    int behind[32]  # files before it that have, the oldest first
+    uint32_t behind_count
     uint64_t new_file  # the last one that was made out of nothing: its blocks were never written; 0: none
     uint64_t written_to  # up to here they were, by now
     char* encrypted  # room for what a round writes, where that is encrypted

@@ -21,6 +21,16 @@ cdef extern from "fcntl.h" nogil:
     int openat(int folder, const char* name, int flags, ...)
     int posix_fallocate(int fd, long offset, long length)
 
+cdef extern from *:
+    """
+    #if defined(__linux__)
+    static void begin_writeback(int fd) { sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); }
+    #else
+    static void begin_writeback(int fd) { (void) fd; }
+    #endif
+    """
+    void begin_writeback(int fd) nogil
+
 cdef extern from "stdio.h" nogil:
     int renameat(int folder, const char* old, int new_folder, const char* new)
 
@@ -39,6 +49,7 @@ cdef enum:
     PIECES_MAX = 1024  # IOV_MAX
     AHEAD_BYTES = 131072
     AHEAD_ROUND_MAX = 16384  # a larger round takes longer than a commit: it need not be written twice
+    BEHIND_MAX = 32  # as `_disk.pxd` has it
 
 cdef char[AHEAD_BYTES] ZEROS
 
@@ -51,16 +62,61 @@ cdef void disk_close(LogDisk* disk) noexcept nogil:
     if disk.file:
         close(disk.fd)
         disk.file = 0
+    while disk.behind_count:
+        disk.behind_count -= 1
+        close(disk.behind[disk.behind_count])
     free(disk.encrypted)
     disk.encrypted = NULL
     disk.encrypted_room = 0
 
 
+cdef int _sync_behind(LogDisk* disk, uint32_t count) noexcept nogil:
+    """Sync the oldest files that have what was not synced, and close them; errno, 0: done."""
+    cdef uint32_t at
+    cdef int error = 0
+    for at in range(count):
+        if not error and fdatasync(disk.behind[at]):
+            error = errno
+        close(disk.behind[at])
+    for at in range(count, disk.behind_count):
+        disk.behind[at - count] = disk.behind[at]
+    disk.behind_count -= count
+    return error
+
+
+cdef int _leave_unsynced(LogDisk* disk) noexcept nogil:
+    """Go on to another file while this one has what was not synced; the kernel begins with that. errno, 0: done."""
+    cdef int error = 0
+    if disk.behind_count == BEHIND_MAX:
+        error = _sync_behind(disk, 1)
+    begin_writeback(disk.fd)
+    disk.behind[disk.behind_count] = disk.fd
+    disk.behind_count += 1
+    disk.is_unsynced = False
+    return error
+
+
+cdef int _sync(LogDisk* disk) noexcept nogil:
+    """Sync all that was written, in order; errno, 0: done."""
+    cdef int error = _sync_behind(disk, disk.behind_count)
+    if not error and fdatasync(disk.fd):
+        error = errno
+    disk.is_unsynced = False
+    return error
+
+
 cdef int _open(LogDisk* disk, uint64_t number, int flags) noexcept nogil:
     cdef char[NAME_BYTES] name
+    cdef int error = 0
     if disk.file == number:
         return 0
-    disk_close(disk)
+    if disk.is_unsynced:
+        error = _leave_unsynced(disk)
+    elif disk.file:
+        close(disk.fd)
+    disk.file = 0
+    if error:
+        return error
     _name(name, number, b"log")
     disk.fd = openat(disk.folder, name, flags | O_RDWR | O_CLOEXEC, 0o640)
     if disk.fd < 0:
@@ -169,10 +225,12 @@ cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil:
         error = _open(disk, it.file.number, 0)
         if not error and it.piece_count:
             error = _write_encrypted(disk, it) if it.file.key.cipher else _write(disk, it.pieces, it.piece_count, it.offset)
+        if not it.is_mark and it.piece_count:
+            disk.is_unsynced = True
         if not error and it.syncs and it.piece_count:
             error = _write_ahead(disk, it)
-        if not error and it.syncs and fdatasync(disk.fd):
-            error = errno
+        if not error and it.syncs:
+            error = _sync(disk)
     if it.removed and not error:
         _name(old, it.removed, b"log")
         _name(new, it.removed, b"damaged")

@@ -5,3 +5,4 @@ from framework_jetstream.log._log cimport LogRound
 cdef class Log:
     cdef LogStruct* log  # for compiled callers, as long as they hold this
     cdef LogRound* flight
+    cdef list unsynced  # files that have what was not synced, the oldest first

@@ -47,6 +47,7 @@ cdef class Log:
     def __cinit__(
         self, *, uint64_t file_bytes=1 << 26, uint64_t round_bytes_max=1 << 23, uint64_t salt=0, bint syncs_always=True, Keys keys=None,
     ):
+        self.unsynced = []
         self.log = log_new(file_bytes, round_bytes_max, salt, syncs_always)
         if self.log == NULL:
             raise MemoryError
@@ -159,8 +160,11 @@ cdef class Log:
         if it.piece_count:
             data = _bytes_of(it)
             effects.append((Effect.WRITE, it.file.number, it.offset, data))
+            if not it.is_mark and it.file.number not in self.unsynced:
+                self.unsynced.append(it.file.number)
         if it.syncs and it.file != NULL:
-            effects.append((Effect.SYNC, it.file.number))
+            effects += [(Effect.SYNC, number) for number in self.unsynced or [it.file.number]]
+            self.unsynced.clear()
         if it.removed:
             effects.append((Effect.KEEP if it.is_kept else Effect.REMOVE, it.removed))
         return effects

@@ -82,7 +82,7 @@ cdef struct LogRound:
     uint32_t piece_room
     uint32_t record_count
     char* head  # its RoundHead
-    bint syncs
+    bint syncs  # it, and all that was written before
     bint is_mark
     # To do before: make `made_file` at least `made_bytes` long out of the retired file `recycled` (0: a new one); sync the directory.
     uint64_t made_file
@@ -170,6 +170,7 @@ cdef struct Log:
     uint64_t synced
     uint64_t partial_round  # of this one, only what is before `previous_end` was kept when the log was opened; 0: none
     uint64_t written
+    uint32_t unsynced_files  # begun since the last sync
     bint sync_is_due
     bint mark_is_due
     uint64_t made_file  # ready to be written next; 0: none

@@ -11,8 +11,12 @@ from framework_jetstream.log._record cimport (
     FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_ENCRYPTED, FORMAT_VERSION, RESTATED, SECTOR_BYTES, FileHead, GroupState, PartHead, RecordHead,
     RoundHead, head_sum, rounded,
 )
-from framework_jetstream.log._rounds cimport group_write, round_begin, round_close
+from framework_jetstream.log._rounds cimport group_write, round_begin, round_close, synced_round
 from framework_jetstream.log._seals cimport tags_room
+
+cdef enum:
+    UNSYNCED_FILES_MAX = 16
+    # Where rounds are not synced one by one: so much is written again at most by a start, and lost by a power cut.
 
 
 cdef uint64_t lead_bytes(Log* log) noexcept nogil:
@@ -49,6 +53,7 @@ cdef bint _file_begin(Log* log) noexcept nogil:
     cdef LogFile* file = <LogFile*> calloc(1, sizeof(LogFile))
     cdef FileHead* head
     cdef KeyHead key
+    cdef bint is_whole
     cdef size_t at
     if file == NULL:
         log.failed = ENOMEM
@@ -64,6 +69,7 @@ cdef bint _file_begin(Log* log) noexcept nogil:
         log.files = file
     cdef LogFile* before = log.file
     log.file = file
+    log.unsynced_files += 1
     if not log.first_file:
         log.first_file = file.number
     if not round_begin(log, FILE_HEAD_BYTES):
@@ -75,7 +81,9 @@ cdef bint _file_begin(Log* log) noexcept nogil:
     head.salt = log.salt
     head.previous_file = before.number if before != NULL else 0
     head.previous_end = before.end if before != NULL else 0
-    head.previous_round = log.round_number - 1
+    # Of a file that was read all is synced, and of one whose rounds are synced one by one; else as much as is known now.
+    is_whole = log.syncs_always or before == NULL or before.size == 0
+    head.previous_round = log.round_number - 1 if is_whole else synced_round(log)
     head.crc = head_sum(0, &head.crc, sizeof(FileHead) - 8)
     if file.key.cipher:
         key.crc = head_sum(0, &key, sizeof(KeyHead))
@@ -120,12 +128,6 @@ cdef bint make_room(Log* log, uint64_t length) noexcept nogil:
         log.refused = LOG_FULL if log.disk_is_full else LOG_BUSY
         return False
     if log.open != NULL:
-        log.open.syncs = True  # the head of the next file says that this one is whole
+        log.open.syncs = log.open.syncs or log.unsynced_files >= UNSYNCED_FILES_MAX
         round_close(log)
-    elif log.closed_last != NULL:
-        log.closed_last.syncs = True
-    elif log.written > log.synced or (log.flight != NULL and log.flight.number and not log.flight.syncs):
-        log.refused = LOG_BUSY
-        log.sync_is_due = True
-        return False
     return not log.failed and _file_begin(log)

@@ -199,6 +199,7 @@ cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil:
             log.written = done.number
         if done.syncs:
             log.synced = log.written
+            log.unsynced_files = 0
             log.sync_is_due = False
             log.mark_is_due = True
         if done.syncs and done.head != NULL:

@@ -54,7 +54,7 @@ cdef packed struct FileHead:
     uint64_t salt
     uint64_t previous_file  # the file before; 0: there is none. Numbers may be left out, as each start begins a file
     uint64_t previous_end  # where that ends, in bytes
-    uint64_t previous_round  # the last one in it
+    uint64_t previous_round  # the last one in it; where it was not known to be synced, the last one that was
 
 
 cdef packed struct RoundHead:

@@ -46,6 +46,7 @@ cdef struct Reading:  # a file
     uint64_t previous_round
     uint64_t limit  # where it ends, if the file behind knows; else its size
     bint is_limited
+    uint64_t unproven_at  # where begins what is not known to be synced; 0: nowhere
     Seen* seen
     size_t seen_count
     size_t seen_room
@@ -60,7 +61,6 @@ cdef struct Scan:
     Reading* dropped  # a file behind the last one, which was begun, and whose first round was torn
     uint64_t proven  # rounds up to it were synced
     uint64_t number  # of the last round that was read
-    uint64_t unproven_at  # in the last file: where that begins; 0: nowhere
     bint has_base  # what groups had before is known
     bint is_over  # the log ends where the scan is
     bint has_failed
@@ -285,7 +285,7 @@ cdef void _find_rounds(Scan* scan, Reading* it) noexcept nogil:
 
 
 cdef void _read_file(Scan* scan, Reading* it) noexcept nogil:
-    cdef uint64_t at = FILE_HEAD_BYTES, end
+    cdef uint64_t at = FILE_HEAD_BYTES, end, last = scan.number
     cdef Seen* seen
     cdef size_t number
     cdef bint is_proven
@@ -303,16 +303,16 @@ cdef void _read_file(Scan* scan, Reading* it) noexcept nogil:
             end = it.limit
         is_proven = seen.number <= scan.proven
         if seen.record_count:
-            scan.number = seen.number
-            if not is_proven and not scan.unproven_at:
-                scan.unproven_at = seen.offset
+            scan.number = last = seen.number
+            if not is_proven and not it.unproven_at:
+                it.unproven_at = seen.offset
             _read_region(scan, it.file, seen.offset + sizeof(RoundHead), end, is_proven, DAMAGE_RECORD)
             if scan.is_over or scan.has_failed:
                 return
         at = seen.offset + seen.length if seen.record_count else seen.offset
         it.file.end = end if seen.record_count else at
     if it.is_limited and at < it.limit:
-        _read_region(scan, it.file, at, it.limit, True, DAMAGE_ROUND)
+        _read_region(scan, it.file, at, it.limit, last + 1 <= scan.proven, DAMAGE_ROUND)
 
 
 # ---- files -------------------------------------------------------------------------------------------------------------
@@ -473,32 +473,45 @@ cdef void _retire_others(Scan* scan) noexcept nogil:
         free(file)
 
 
-cdef void _write_again(Scan* scan) noexcept nogil:
-    """Let the first round write what was not known to be synced once more."""
+cdef void _write_again(Scan* scan, Reading* it) noexcept nogil:
+    """Let a round write what was not known to be synced of a file once more."""
     cdef Log* log = scan.log
-    cdef LogRound* it
-    if not scan.unproven_at or log.file == NULL or log.file.end <= scan.unproven_at:
+    cdef LogFile* file = it.file
+    cdef LogRound* again
+    cdef uint64_t begin = it.unproven_at
+    if not begin or file.end <= begin:
         return
-    it = <LogRound*> calloc(1, sizeof(LogRound))
-    if it == NULL:
+    again = <LogRound*> calloc(1, sizeof(LogRound))
+    if again == NULL:
         scan.has_failed = True
         return
-    it.pieces = <iovec*> malloc(sizeof(iovec))
-    if it.pieces == NULL:
-        free(it)
+    again.pieces = <iovec*> malloc(sizeof(iovec))
+    if again.pieces == NULL:
+        free(again)
         scan.has_failed = True
         return
-    if scan.unproven_at == FILE_HEAD_BYTES:
-        scan.unproven_at = 0  # its heads were not known to be synced, either
-    it.file = log.file
-    it.offset = scan.unproven_at
-    it.length = log.file.end - scan.unproven_at
-    it.pieces[0].iov_base = log.file.image + scan.unproven_at
-    it.pieces[0].iov_len = it.length
-    it.piece_count = it.piece_room = 1
-    it.number = scan.number
-    it.syncs = True
-    log.closed = log.closed_last = it
+    if begin == FILE_HEAD_BYTES:
+        begin = 0  # its heads were not known to be synced, either
+    again.file = file
+    again.offset = begin
+    again.length = file.end - begin
+    again.pieces[0].iov_base = file.image + begin
+    again.pieces[0].iov_len = again.length
+    again.piece_count = again.piece_room = 1
+    again.number = scan.number
+    again.syncs = True
+    if log.closed_last != NULL:
+        log.closed_last.next = again
+    else:
+        log.closed = again
+    log.closed_last = again
+
+
+cdef void _write_all_again(Scan* scan) noexcept nogil:
+    """Let the first rounds write what was not known to be synced."""
+    cdef size_t at
+    for at in range(scan.live_count):
+        _write_again(scan, scan.live[at])
 
 
 cdef void _look_for_unknown(Scan* scan) noexcept nogil:
@@ -526,14 +539,17 @@ cdef void _scan(Scan* scan) noexcept nogil:
         return
     for at in range(scan.live_count):
         it = scan.live[at]
+        if at and not it.was_begun and scan.number + 1 > scan.proven:
+            # Its head was not synced, and files behind it were written before it was.
+            scan.is_over = True
+            at -= 1
+            break
         scan.has_base = at > 0
         expected = it.previous_file if at and it.was_begun else 0 if at else scan.log.first_file
         if expected and expected != (scan.live[at - 1] if at else it).file.number:
             _damage(scan, DAMAGE_FILE_MISSING, NULL, expected, 0, 0)
         if not it.was_begun:
             _damage(scan, DAMAGE_FILE_HEAD, it.file, it.file.number, 0, FILE_HEAD_BYTES)
-        if at + 1 < scan.live_count:
-            scan.unproven_at = 0  # the file behind was begun when this one was synced
         _read_file(scan, it)
         if scan.has_failed or scan.is_over:
             break
@@ -549,7 +565,7 @@ cdef int log_recover(Log* log) noexcept nogil:
     cdef int result
     scan.log = log
     scan.file_count = scan.live_count = 0
-    scan.proven = scan.number = scan.unproven_at = 0
+    scan.proven = scan.number = 0
     scan.dropped = NULL
     scan.has_base = scan.is_over = scan.has_failed = False
     while file != NULL:
@@ -574,7 +590,7 @@ cdef int log_recover(Log* log) noexcept nogil:
             result = RECOVERED_LOCKED
         elif not scan.has_failed:
             _retire_others(&scan)
-            _write_again(&scan)
+            _write_all_again(&scan)
         log.round_number = log.synced = log.written = scan.number if scan.number > scan.proven else scan.proven
         log.first_file_synced = 0  # what says which files are needless may not have been synced: they stay until that is
         log.partial_round = log.round_number if scan.is_over else 0

@@ -9,6 +9,7 @@ cdef LogRound* round_new(Log* log, LogFile* file) noexcept nogil
 cdef bint round_add(LogRound* it, char* source, uint64_t length) noexcept nogil
 cdef bint round_begin(Log* log, uint32_t lead) noexcept nogil
 cdef void round_close(Log* log) noexcept nogil
+cdef uint64_t synced_round(const Log* log) noexcept nogil
 cdef void round_sign(Log* log, LogRound* it) noexcept nogil
 cdef bint record_write(
     Log* log, uint16_t kind, uint16_t flags, uint32_t group, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count

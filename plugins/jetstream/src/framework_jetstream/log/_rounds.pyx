@@ -92,11 +92,18 @@ cdef void round_close(Log* log) noexcept nogil:
     log.open = NULL
 
 
+cdef uint64_t synced_round(const Log* log) noexcept nogil:
+    """Return the last round that heads call synced.
+
+    A head may be all that is left of a write. Not before the head of its file was synced does another one know where a partial round ends.
+    """
+    return log.synced - 1 if log.partial_round and log.synced == log.partial_round else log.synced
+
+
 cdef void round_sign(Log* log, LogRound* it) noexcept nogil:
     """Fill in what only is known when the round is going to be written."""
     cdef RoundHead* head = <RoundHead*> it.head
-    # A head may be all that is left of a write. Not before the head of its file was synced does another one know where that round ends.
-    head.synced = log.synced - 1 if log.partial_round and log.synced == log.partial_round else log.synced
+    head.synced = synced_round(log)
     head.first_file = log.first_file
     head.group_max = log.group_max
     head.crc = head_sum(place_sum(log.salt, it.file.number, it.offset + it.lead), head, sizeof(RoundHead))
