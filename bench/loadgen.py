@@ -41,7 +41,7 @@ def run_loadgen(
     """
     pids = ",".join(str(server.pid) for server in servers)
     ports = [f"port={servers[0].port}", f"subport={servers[-1].port}", f"pid={pids}"]
-    command = [*before, loadgen, mode, *ports, *options]
+    command: list[str | Path] = [*before, loadgen, mode, *ports, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{shlex.join(map(str, command))}: {done.stderr}{done.stdout}")

@@ -84,7 +84,7 @@ def pairs_of(subjects: int, receivers: int, *, plain_first: bool) -> list[tuple[
     ways = [None, RULES] if plain_first else [RULES, None]
     publishers = [Publisher(rules, subjects, receivers) for rules in ways]
     rounds = [[publisher.ns_per_message() for publisher in publishers] for _ in range(TURNS)]
-    return [tuple(costs if plain_first else costs[::-1]) for costs in rounds[1:]]
+    return [(one, other) if plain_first else (other, one) for one, other in rounds[1:]]
 
 
 def main() -> None:

@@ -161,8 +161,16 @@ def quotas(*subjects: bytes) -> Callable[[Side], object]:
     """Return what puts the publisher under quotas that have room."""
 
     def add(side: Side) -> None:
-        terms = {"messages_per_s": 1e15, "bytes_per_s": 1e18, "burst_messages": 1e15}
-        made = [side.core.add_quota(subject=it, burst_bytes=1e18, **terms) for it in subjects]
+        made = [
+            side.core.add_quota(
+                subject=it,
+                messages_per_s=1e15,
+                bytes_per_s=1e18,
+                burst_messages=1e15,
+                burst_bytes=1e18,
+            )
+            for it in subjects
+        ]
         side.core.give_quotas([(side.link, made)])
         side.core.turn(1)
 
@@ -214,7 +222,7 @@ def servers_with(folder: Path) -> Iterator[tuple[str, Sequence[str], str | None]
         yield name, ("--plugin", str(plugin)), None
     site = folder / "plugins"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
-    options = ["--no-build-isolation", "--target", site, EXAMPLE]
+    options = ["--no-build-isolation", "--target", str(site), str(EXAMPLE)]
     subprocess.run([*command, *options], check=True)
     plugin = folder / "utf8.py"
     hooks = "framework_config_sections, framework_gates, framework_ports"

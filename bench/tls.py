@@ -41,7 +41,7 @@ def run_once(server: ServerProcess, authority: Authority, size: str) -> tuple[fl
     """Return messages a second, and CPU seconds of the server for a million of them."""
     count = SIZES[size]
     options = ["--size", size, "--msgs", str(count), "--no-progress"]
-    command = [
+    command: list[str | Path] = [
         *(peers.find("nats"), "--server", f"tls://localhost:{server.port}"),
         *("--tlsca", authority.ca_file, "bench"),
     ]

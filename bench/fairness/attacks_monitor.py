@@ -123,15 +123,17 @@ def _silent(target: Target, over: Event) -> None:
                 selector.register(one, selectors.EVENT_READ)
                 held += 1
         for key, _ in selector.select(_WAIT_S if held >= _SILENT else 0):
-            one = key.fileobj
-            assert isinstance(one, socket.socket)
-            if _is_ended(one):
-                selector.unregister(one)
-                one.close()
+            known = key.fileobj
+            assert isinstance(known, socket.socket)
+            if _is_ended(known):
+                selector.unregister(known)
+                known.close()
                 held -= 1
 
 
-def _holds(count: int, user: str = "") -> Callable[[Target], contextlib.AbstractContextManager]:
+def _holds(
+    count: int, user: str = ""
+) -> Callable[[Target], contextlib.AbstractContextManager[object]]:
     def prepare(target: Target) -> contextlib.AbstractContextManager[object]:
         client = RawClient(target.port)
         client.log_in(**({"user": user, "pass": user} if user else {}))
