@@ -85,11 +85,13 @@ cdef int _sync_behind(LogDisk* disk, uint32_t count) noexcept nogil:
 
 
 cdef int _leave_unsynced(LogDisk* disk) noexcept nogil:
-    """Go on to another file while this one has what was not synced; the kernel begins with that. errno, 0: done."""
+    """Go on to another file while this one has what was not synced; errno, 0: done."""
     cdef int error = 0
     if disk.behind_count == BEHIND_MAX:
         error = _sync_behind(disk, 1)
-    begin_writeback(disk.fd)
+    if disk.behind_count >= BEHIND_MAX // 2:
+        # A sync is not far: the kernel begins with it. Before, the disk is left to segments.
+        begin_writeback(disk.behind[disk.behind_count - BEHIND_MAX // 2])
     disk.behind[disk.behind_count] = disk.fd
     disk.behind_count += 1
     disk.is_unsynced = False
@@ -134,7 +136,7 @@ cdef int _make(LogDisk* disk, LogRound* it) noexcept nogil:
         _name(new, it.made_file, b"log")
         if renameat(disk.folder, old, disk.folder, new):
             return errno
-    disk.new_file = 0 if it.recycled else it.made_file
+    disk.new_file = it.made_file if it.is_unwritten or not it.recycled else 0
     disk.written_to = 0
     error = _open(disk, it.made_file, O_CREAT)
     if not error:

@@ -88,6 +88,7 @@ cdef struct LogRound:
     uint64_t made_file
     uint64_t made_bytes
     uint64_t recycled
+    bint is_unwritten  # its blocks were set aside, and nothing was written there
     int made_error  # who performs it says how that went; the rest is done all the same
     # To do after: remove a file that is needed no more (0: none), or put it aside because it is damaged.
     uint64_t removed
@@ -176,6 +177,7 @@ cdef struct Log:
     uint64_t made_file  # ready to be written next; 0: none
     uint64_t made_bytes
     uint64_t wanted_bytes  # a file of this size has to be made; 0: none
+    uint64_t unbegun  # was made before this start, and never begun: the next one is made of it; 0: none
     bint disk_is_full
     uint64_t number_max  # of all files that there are or were
     uint64_t first_file  # files before it are needed no more

@@ -102,7 +102,11 @@ cdef LogRound* log_take_round(Log* log) noexcept nogil:
             it.made_bytes = log.wanted_bytes
             log.number_max = it.made_file
             log.wanted_bytes = 0
-            if log.first_file_synced and log.retired_count and not log.made_file and not _must_one_go(log):
+            if log.unbegun and not log.made_file:
+                it.recycled = log.unbegun
+                it.is_unwritten = True
+                log.unbegun = 0
+            elif log.first_file_synced and log.retired_count and not log.made_file and not _must_one_go(log):
                 log.retired_count -= 1
                 it.recycled = log.retired[log.retired_count].number
         elif log.first_file_synced and _has_too_many(log):

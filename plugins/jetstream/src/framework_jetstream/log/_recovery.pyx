@@ -445,6 +445,13 @@ cdef void _let_rest_go(LogFile* file) noexcept nogil:
         file.image = shrunk
 
 
+cdef bint _is_unbegun(const Scan* scan, const Reading* it) noexcept nogil:
+    """Whether a file was made for what would have come next: nothing else is behind the end, and it need not be kept until a sync."""
+    if it.was_begun or not it.file.key.is_current or it.file.is_damaged or not scan.live_count:
+        return False
+    return it.file.number > scan.live[scan.live_count - 1].file.number
+
+
 cdef void _retire_others(Scan* scan) noexcept nogil:
     """Let files go that are not needed: those before the first one, and those that were made and not written."""
     cdef Log* log = scan.log
@@ -463,7 +470,9 @@ cdef void _retire_others(Scan* scan) noexcept nogil:
             file.size = 0  # nothing more is written to it
             _let_rest_go(file)
             continue
-        if room_for(<void**> &log.retired, &log.retired_room, log.retired_count, sizeof(LogRetired)) != NULL:
+        if _is_unbegun(scan, &scan.files[at]) and not log.unbegun:
+            log.unbegun = file.number
+        elif room_for(<void**> &log.retired, &log.retired_room, log.retired_count, sizeof(LogRetired)) != NULL:
             log.retired[log.retired_count].number = file.number
             log.retired[log.retired_count].is_damaged = file.is_damaged
             log.retired[log.retired_count].must_go = not file.key.is_current
@@ -610,7 +619,7 @@ cdef char* log_load(Log* log, uint64_t number, uint64_t size) noexcept nogil:
     cdef LogFile* file = <LogFile*> calloc(1, sizeof(LogFile))
     if file == NULL:
         return NULL
-    file.image = <char*> malloc(size + 1)
+    file.image = <char*> calloc(1, size + 1)
     if file.image == NULL:
         free(file)
         return NULL

@@ -6,6 +6,8 @@ While a round is written and synced, appends fill the next one: so one sync is s
 import fcntl
 import os
 import re
+from collections.abc import Iterator
+from errno import ENXIO
 
 cimport cython
 from libc.errno cimport EINTR
@@ -149,6 +151,21 @@ cdef void* _run(void* argument) noexcept nogil:
             _sleep(runner, sync_at_ns)
 
 
+def _written(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of what of a file was written; all else are zeros."""
+    end = 0
+    while end < size:
+        try:
+            begin = os.lseek(descriptor, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == ENXIO:
+                return
+            begin, end = end, size  # the file system knows nothing of it
+        else:
+            end = os.lseek(descriptor, begin, os.SEEK_HOLE)
+        yield begin, end
+
+
 @cython.no_gc_clear  # its end writes what the log has
 cdef class LogThread:
     """A log in a folder, and the thread that writes it.
@@ -204,15 +221,17 @@ cdef class LogThread:
             os.close(parent)
 
     def _load(self, name):
+        """Read a file; what was set aside and never written is not read: as a rule most of the last one."""
         with open(os.path.join(self.folder, name), "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             target = self.log.load(int(name[:-4]), size)
-            at = 0
-            while at < size:
-                count = file.readinto(target[at:])
-                if not count:
-                    break
-                at += count
+            for begin, end in _written(file.fileno(), size):
+                file.seek(begin)
+                while begin < end:
+                    count = file.readinto(target[begin:end])
+                    if not count:
+                        break
+                    begin += count
 
     def __dealloc__(self):
         if self.runner != NULL:
