@@ -40,7 +40,7 @@ PATIENCE_S: Final = 20.0
 """Until a queue is empty, behind the last acknowledgement."""
 NEXT: Final = "$JS.API.CONSUMER.MSG.NEXT"
 _SPIN: Final = "while True: pass"
-_SPINNER: Final = """
+SPINNER: Final = """
 import threading
 
 from framework import hookimpl
@@ -59,7 +59,7 @@ def framework_components(server):
 """A plugin with a thread that computes without end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bench:
     """What all measurements share."""
 
@@ -333,6 +333,18 @@ def beside_core(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     return {"publish_rate": max(rates), "kept": kept}
 
 
+@contextmanager
+def computing_processes(count: int) -> Iterator[None]:
+    """Let so many processes compute without end."""
+    processes = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def computing(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     """Publish and pull while a thread of the server's Python computes; else another process does.
 
@@ -343,22 +355,17 @@ def computing(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     for who in ("thread", "process"):
         with tempfile.TemporaryDirectory() as folder:
             plugin = Path(folder, "spinner.py")
-            plugin.write_text(_SPINNER, "utf-8")
+            plugin.write_text(SPINNER, "utf-8")
             flags = ("-plugin", str(plugin)) if who == "thread" else ()
-            other = subprocess.Popen([sys.executable, "-c", _SPIN]) if not flags else None
-            try:
-                with bench.server(contestant, *flags) as (server, api):
-                    api.add_stream("S", "bench")
-                    rates[who].append(bench.load(server))
-                    api.add_consumer("S", "C", ack_policy="explicit", max_ack_pending=10_000)
-                    take = int(rates[who][0]["published"])
-                    rates[who].append(
-                        bench.load(server, pubs=0, pulls=1, next=f"{NEXT}.S.C", acks=1, take=take)
-                    )
-            finally:
-                if other is not None:
-                    other.kill()
-                    other.wait()
+            with computing_processes(int(not flags)), bench.server(contestant, *flags) as it:
+                server, api = it
+                api.add_stream("S", "bench")
+                rates[who].append(bench.load(server))
+                api.add_consumer("S", "C", ack_policy="explicit", max_ack_pending=10_000)
+                take = int(rates[who][0]["published"])
+                rates[who].append(
+                    bench.load(server, pubs=0, pulls=1, next=f"{NEXT}.S.C", acks=1, take=take)
+                )
     (published, pulled), (published_beside, pulled_beside) = rates["thread"], rates["process"]
     return {
         "publish_kept": published["publish_rate"] / published_beside["publish_rate"],

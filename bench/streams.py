@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import psutil
 
 from bench.clusters import cpu_s
-from framework.testing import OURS
+from framework.testing import OURS, RawClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from bench.contest import Contestant
-    from framework.testing import Fleet, RawClient, ServerProcess
+    from framework.testing import Fleet, ServerProcess
 
 PLUGIN: Final = "framework_jetstream.plugin"
 _ASKED_AT_ONCE: Final = 100
+ANSWER_S: Final = 20.0
+"""How long the API may take for an answer."""
 
 
 def plugin_flags(kind: str) -> tuple[str, ...]:
@@ -59,10 +61,15 @@ def start_streams(
 
 
 class Api:
-    """A client of the API of one server; asks one thing at a time, or many at once."""
+    """A client of the API of one server; asks one thing at a time, or many at once.
 
-    def __init__(self, server: ServerProcess) -> None:
-        self._client: RawClient = server.client()
+    Args:
+        server: With JetStream.
+        timeout_s: How long it may take for an answer.
+    """
+
+    def __init__(self, server: ServerProcess, timeout_s: float = ANSWER_S) -> None:
+        self._client = RawClient(server.port, timeout_s=timeout_s)
         self._client.log_in()
         self._client.send(b"SUB _INBOX.api.* 1\r\n")
 
