@@ -50,6 +50,19 @@ from framework.hookspecs import hookimpl
 def framework_route_info_fields(server):
     return {"server_id": "N"}
 """
+CHECKING = """
+from framework.hookspecs import hookimpl
+
+@hookimpl
+def framework_route_check(server):
+    def check(peer, fields):
+        assert peer.is_ours and not peer.jetstream and peer.domain == ""
+        if peer.name == "broken":
+            raise ValueError("no such peer")
+        return "come back on Monday" if peer.name == "early" else ""
+
+    return check
+"""
 
 
 @pytest.fixture
@@ -100,3 +113,19 @@ def test_the_real_server_does_not_mind_them(fleet, write_plugin):
 def test_a_field_of_the_protocol_belongs_to_it(fleet, write_plugin):
     with pytest.raises(ServerFailedError, match="field server_id of INFO belongs to the protocol"):
         fleet.join(flags=write_plugin(GREEDY))
+
+
+def test_a_plugin_may_refuse_a_route_and_says_why(fleet, write_plugin):
+    flags = ("-cluster", "nats://127.0.0.1:-1", "-cluster_name", "c")
+    first = fleet.start(*flags, *write_plugin(CHECKING), "-n", "first", clustered=True)
+    seed = ("-routes", f"nats://127.0.0.1:{first.cluster_port}")
+    early, broken, other = (
+        fleet.start(*flags, *seed, "-m", "-1", "-n", name, clustered=True)
+        for name in ("early", "broken", "other")
+    )
+
+    early.wait_log("come back on Monday")
+    first.wait_log("come back on Monday")
+    await_mesh(first, broken, other)
+    first.wait_log("Plugin .*gossip.* failed to check a route")
+    assert early.document("/routez")["num_routes"] == 0

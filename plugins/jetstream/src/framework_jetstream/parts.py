@@ -132,7 +132,8 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         domain=config.domain,
         started_ns=clock(),
         report=lambda problem: server.log.error("{detail}", detail=problem),
-        shares=shares,
+        cluster=lambda: server.cluster_name,
+        is_founded=(lambda: cluster is not None and cluster.view.is_founded) if shares else None,
     )
     storage = Storage(
         storage_kinds(server),

@@ -26,7 +26,7 @@ from framework_jetstream import hookspecs
 from framework_jetstream.config import JetStreamConfig, jetstream_section
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from framework.spec import (
         ClosedState,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.parts import Parts
+    from framework_jetstream.rivals import RoutePeer
 
 API: Final = "$JS.API."
 _IMPORTS: Final = ("framework_jetstream.parts", "framework_jetstream.recovery")
@@ -277,6 +278,19 @@ def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
 
     receive = parts.rivals.receive
     return [TapSpec(name="jetstream-rivals", subject=HEARD, account=account, receive=receive)]
+
+
+@hookimpl(optionalhook=True)
+def framework_route_check(
+    server: ServerContext,
+) -> Callable[[RoutePeer, Mapping[str, object]], str] | None:
+    """Let no nats-server with JetStream into a cluster whose servers share streams."""
+
+    def check(peer: RoutePeer, fields: Mapping[str, object]) -> str:
+        parts = _parts.get(server)
+        return parts.rivals.refuse(peer, fields) if parts is not None else ""
+
+    return check
 
 
 async def _answer(server: ServerContext, request: ServiceRequest) -> ServiceAnswer:

@@ -1,20 +1,22 @@
 """Other servers with JetStream in the same domain: where they don't share streams there may be one.
 
 Each server tells others of itself every few seconds. Of two servers of ours the one that started
-later yields; beside a nats-server ours does, since that one would wait for a group of its kind.
+later yields; beside a nats-server ours does, since that one would wait for a group of its kind. But
+servers that share streams already give none of them up: a nats-server with JetStream that comes to
+their cluster gets no route.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
 from framework_jetstream.api.times import ns_from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from framework.spec import Batch
 
@@ -23,6 +25,26 @@ HEARD: Final = "$SYS.SERVER.*.*"
 _WORDS_AT: Final = 3
 _OURS: Final = 1
 """`flags` of a server of ours: it has streams, and none of what groups of nats-server need."""
+
+
+class RoutePeer(Protocol):
+    """What the route plugin tells of a server that wants a route."""
+
+    @property
+    def name(self) -> str:
+        """As it says itself."""
+
+    @property
+    def jetstream(self) -> bool:
+        """Whether it has JetStream."""
+
+    @property
+    def domain(self) -> str:
+        """Of its JetStream."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is no nats-server."""
 
 
 class Rival(Struct, frozen=True):
@@ -39,7 +61,8 @@ class Rivals:
         server_id: Of this server.
         domain: Of its JetStream.
         started_ns: Unix time of its start.
-        shares: It has streams together with other servers of ours.
+        cluster: Returns the name of its cluster.
+        is_founded: Whether this server has streams together with others; None: it never has.
         report: Told once of each server that it yields to, in words for operators.
     """
 
@@ -50,13 +73,15 @@ class Rivals:
         domain: str,
         started_ns: int,
         report: Callable[[str], object],
-        shares: bool = False,
+        cluster: Callable[[], str] = str,
+        is_founded: Callable[[], bool] | None = None,
     ) -> None:
         self._id = server_id
         self._domain = domain
         self._started_ns = started_ns
         self._report = report
-        self._shares = shares
+        self._cluster = cluster
+        self._is_founded = is_founded
         self._stronger: dict[str, Rival] = {}
 
     @property
@@ -71,6 +96,20 @@ class Rivals:
                 " others reach its streams; turn it off here, or give it a domain of its own"
             )
         return None
+
+    def refuse(self, peer: RoutePeer, _fields: Mapping[str, object]) -> str:
+        """Return why another server of the cluster may have no route; empty: it may."""
+        if peer.is_ours or not peer.jetstream or peer.domain != self._domain:
+            return ""
+        if not self._keeps_streams():
+            return ""
+        return (
+            f"JetStream of server {peer.name} can't be in this cluster, whose servers share streams"
+            " in the same domain: turn it off there, or give it a domain of its own"
+        )
+
+    def _keeps_streams(self) -> bool:
+        return self._is_founded is not None and self._is_founded()
 
     def receive(self, batch: Batch) -> None:
         """Take what servers have told."""
@@ -101,8 +140,8 @@ class Rivals:
         if not server.get("jetstream") or server.get("domain", "") != self._domain:
             return False
         if server.get("flags") != _OURS:
-            return True
-        if self._shares:
+            return not (self._keeps_streams() and server.get("cluster") == self._cluster())
+        if self._is_founded is not None:
             return False
         started_ns = ns_from_text(statsz["start"])
         return (started_ns, server_id) < (self._started_ns, self._id)

@@ -16,7 +16,7 @@ from framework_route.peer import Slot
 from framework_route.pool import PoolTerms, agree_on_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
 
     from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
@@ -64,6 +64,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     """A peer with another pool size is refused."""
     accounts: Container[str]
     """That are known here."""
+    check: Callable[[RouteInfo], str] = lambda _: ""
+    """Returns what plugins have against a server."""
 
 
 def find_place(connection: Connection, info: RouteInfo, rules: Rules) -> Place | Refusal:
@@ -112,6 +114,8 @@ def _refuse(info: RouteInfo, rules: Rules) -> Refusal | None:
     if info.server_name and info.server_name == rules.server_name:
         text = f'Remote server has a duplicate name: "{info.server_name}"'
         return Refusal(ClosedState.DUPLICATE_SERVER_NAME, text)
+    if text := rules.check(info):
+        return _violation(text)
     theirs = info.route_pool_size
     if not 0 <= theirs <= POOL_SIZE_MAX:
         return _violation(f"Invalid route pool size: {theirs}, more than {POOL_SIZE_MAX}")

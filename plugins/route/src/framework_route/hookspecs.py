@@ -1,5 +1,5 @@
 # mypy: disable-error-code=empty-body
-"""Hooks that the route plugin offers: fields of the INFO that servers of a cluster exchange.
+"""Hooks that the route plugin offers: who may have routes, and fields of the INFO of routes.
 
 A plugin implements them by their names, with `@hookimpl(optionalhook=True)` where it is of use
 without routes as well.
@@ -26,8 +26,31 @@ class RoutePeer(Struct, frozen=True):
     """Public key that stands for this run of it."""
     name: str
     version: str
+    jetstream: bool = False
+    """It has JetStream."""
+    domain: str = ""
+    """Of its JetStream; empty: none."""
+    is_ours: bool = False
+    """It is a server of this kind, not a nats-server."""
     is_lame_duck: bool = False
     """It will stop soon, and wants no more clients."""
+
+
+@hookspec
+def framework_route_check(
+    server: ServerContext,
+) -> Callable[[RoutePeer, Mapping[str, object]], str] | None:
+    """Return what says whether another server may have routes to this one; None: any may.
+
+    Assembly. Called once for each server in a cluster, when its ports are bound. What it returns is
+    called in the control loop for each connection that would become a route, with the server and
+    the fields of its INFO that the protocol does not have, and returns why it may not: words that
+    both servers log, with what to do. Empty: it may. The other server dials again, as it does
+    after any refusal. An error of it is logged, and refuses nobody.
+
+    Args:
+        server: Its addresses are known.
+    """
 
 
 @hookspec

@@ -1,4 +1,4 @@
-"""Fields that plugins have in the INFO of routes; see `framework_route.hookspecs`."""
+"""What plugins have to say of the INFO of routes; see `framework_route.hookspecs`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from framework_route.effect import FieldsTold, Overheard
 
 _FIELDS = "framework_route_info_fields"
+_CHECK = "framework_route_check"
 _RECEIVED = "framework_route_info_received"
 _OVERHEARD = "framework_route_gossip_received"
 _OWN = {field.name.rstrip("_") for field in msgspec.structs.fields(RouteInfo)}
@@ -52,6 +53,30 @@ def collect_fields(
     return merged
 
 
+def collect_checks(server: ServerContext) -> Callable[[RouteInfo], str]:
+    """Return what says why a server may have no route, by the words of the first plugin; or empty.
+
+    Raises:
+        PluginError: One failed, or returned what can't be called.
+    """
+    checks: list[tuple[str, Callable[[RoutePeer, Mapping[str, object]], object]]] = []
+    for plugin, found in server.hooks.describe(_CHECK, server=server):
+        if not callable(found):
+            raise PluginError(plugin, f"{_CHECK} must return a function, not {found!r:.80}")
+        checks.append((plugin, found))
+
+    def refused(info: RouteInfo) -> str:
+        for plugin, check in checks:
+            try:
+                if text := check(_peer(info), info.others):
+                    return str(text)
+            except Exception:
+                server.log.exception("Plugin {plugin} failed to check a route", plugin=plugin)
+        return ""
+
+    return refused
+
+
 def changed_fields(
     fields: Mapping[str, object], changes: Mapping[str, object | None]
 ) -> Mapping[str, object]:
@@ -63,14 +88,24 @@ def changed_fields(
 def report_fields(server: ServerContext, told: FieldsTold) -> None:
     """Tell the plugins what another server has told."""
     info = told.info
-    peer = RoutePeer(info.server_id, info.server_name, info.version, info.ldm)
-    fields = info.others
+    peer, fields = _peer(info), info.others
     server.hooks.notify(server.log, _RECEIVED, server=server, peer=peer, fields=fields)
 
 
 def report_gossip(server: ServerContext, overheard: Overheard) -> None:
     """Tell the plugins what another server tells of another cluster."""
-    info = overheard.peer
-    peer = RoutePeer(info.server_id, info.server_name, info.version, info.ldm)
+    peer = _peer(overheard.peer)
     fields = {**overheard.info.others, "gateway": overheard.info.gateway}
     server.hooks.notify(server.log, _OVERHEARD, server=server, peer=peer, fields=fields)
+
+
+def _peer(info: RouteInfo) -> RoutePeer:
+    return RoutePeer(
+        server_id=info.server_id,
+        name=info.server_name,
+        version=info.version,
+        jetstream=info.jetstream,
+        domain=info.domain,
+        is_ours=info.pool_shared,
+        is_lame_duck=info.ldm,
+    )

@@ -68,7 +68,7 @@ from framework_route.status import MeshStatus
 from framework_route.told_fields import ToldFields
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from framework.peering import PeerUrl
     from framework.spec import LinkId
@@ -90,6 +90,7 @@ class Mesh:
         settings: See there.
         accounts: The names of those that are known here, at the moment of asking.
         tokens: Numbers that nobody has had yet, so that no late answer is taken for another.
+        check: Returns what plugins have against a server; empty: nothing.
         told: What plugins have heard of other servers before; None: nothing.
     """
 
@@ -101,10 +102,12 @@ class Mesh:
         accounts: Container[str],
         tokens: Iterator[int],
         told: ToldFields | None = None,
+        check: Callable[[RouteInfo], str] = lambda _: "",
     ) -> None:
         self._local = local
         self._settings = settings
         self._accounts = accounts
+        self._check = check
         self._dialer = Dialer(
             retries=settings.connect_retries,
             has_backoff=settings.has_connect_backoff,
@@ -452,6 +455,7 @@ class Mesh:
             pool_size=self._settings.pool_size,
             is_strict=self._settings.is_pool_strict,
             accounts=self._accounts,
+            check=self._check,
         )
         place = find_place(connection, info, rules)
         if isinstance(place, Refusal):

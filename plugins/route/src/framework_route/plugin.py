@@ -86,7 +86,7 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
 def _route_manager(
     server: ServerContext, *, config: RouteConfig
 ) -> tuple[type[RouteManager], Mapping[str, object]]:
-    from framework_route.info_fields import collect_fields  # noqa: PLC0415 - as in `_manager`
+    from framework_route.info_fields import collect_checks, collect_fields  # noqa: PLC0415 - late
     from framework_route.introduction import introduce  # noqa: PLC0415 - the same
     from framework_route.route_manager import Lasting  # noqa: PLC0415 - the same
 
@@ -97,7 +97,8 @@ def _route_manager(
         server.component(ROUTE_MANAGER).tell(_manager().TellAll(document))
 
     fields = collect_fields(server, change, gossip)
-    lasting = Lasting(config, introduce(server, config, fields))
+    introduced = introduce(server, config, fields)
+    lasting = Lasting(config, introduced, check=collect_checks(server))
     return _manager(), {"server": server, "lasting": lasting}
 
 

@@ -43,7 +43,7 @@ from framework_route.pool_connection import PoolConnection
 from framework_route.told_fields import ToldFields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from framework.spec import Closed, DialFailed, LinkId, Opened, ServerContext
     from framework.wire.info import RouteInfo
@@ -63,6 +63,8 @@ class Lasting(Struct):
     """The server listens, so others may be dialed."""
     permissions: int = 0
     """Number of the table that says which subjects cross routes; 0: all."""
+    check: Callable[[RouteInfo], str] = lambda _: ""
+    """Returns what plugins have against a server."""
     tokens: Iterator[int] = field(default_factory=partial(count, 1))
     """Numbers of dials: what an earlier life has begun is not taken for something else."""
     told: ToldFields = field(default_factory=ToldFields)
@@ -118,6 +120,7 @@ class RouteManager(PeerManager):
             accounts=_Known(server),
             tokens=lasting.tokens,
             told=lasting.told,
+            check=lasting.check,
         )
         self._compression = compression_of(server, lasting.config)
 

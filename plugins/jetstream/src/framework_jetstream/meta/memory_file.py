@@ -46,12 +46,14 @@ class MemoryFile:
         self._peer = peer
 
     def begin(self) -> None:
-        """Make the file, if there is none: before the store has anything else.
+        """Make the file before the store has anything else; one that is there must be its own.
 
         Raises:
-            StoreError: It can't be written.
+            StoreError: It can't be written, or as of `read`.
         """
-        if not is_founding_kept(self._folder):
+        if is_founding_kept(self._folder):
+            self.read()
+        else:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _TICK_NS: Final = 25_000_000
 """Of the engine, as `_replicated.pyx` says it."""
+_QUIET_NS: Final = 10_000_000_000
+"""Who was not heard for so long is not current; nats-server `raft.go`, `lostQuorumInterval`."""
 _LEADER: Final = 3
 _MEMBER: Final = struct.Struct("=QQQQ")
 
@@ -237,7 +239,9 @@ class ClusterView:
     def _members(self, state: GroupState) -> Mapping[str, MemberStatus]:
         return {
             it.peer: MemberStatus(
-                is_current=it.match >= state.commit and self.is_online(it.peer),
+                is_current=it.match >= state.commit
+                and self.is_online(it.peer)
+                and it.quiet_ns < _QUIET_NS,
                 is_online=self.is_online(it.peer),
                 active_ns=_active(it.quiet_ns),
                 lag=max(0, state.last_index - it.match),

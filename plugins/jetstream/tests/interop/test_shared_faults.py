@@ -1,0 +1,136 @@
+"""Clusters that share streams beside servers that should not be there, and under storms."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from framework.testing import OURS
+from framework.testing.errors import ServerFailedError
+from plugins.jetstream.tests.interop import shared_clusters as shared
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+
+STREAM = {"name": "S", "subjects": ["s.>"], "num_replicas": 3}
+REFUSED = "can't be in this cluster, whose servers share streams in the same domain"
+
+
+def join(fleet, folder, servers, name, kind=OURS, **options):
+    """Start a server with JetStream that has routes to those of a cluster."""
+    routes = ",".join(f"nats://127.0.0.1:{it.cluster_port}" for it in servers.values())
+    return fleet.start(
+        *("-cluster", "nats://127.0.0.1:-1", "-cluster_name", "test", "-n", name),
+        *("-routes", routes),
+        *(shared.PLUGIN if kind == OURS else ()),
+        kind=kind,
+        config=shared.CONFIG.format(folder, ""),
+        clustered=True,
+        **options,
+    )
+
+
+@pytest.fixture
+def connect(log_in):
+    """Return a function that returns the API of a server; its clients are closed at the end."""
+    clients = []
+
+    def connected(server, **options):
+        raw, api = shared.connected(server, log_in, **options)
+        clients.append(raw)
+        return api
+
+    yield connected
+    for it in clients:
+        it.close()
+
+
+@pytest.mark.peer(shared.REAL)
+def test_a_real_server_does_not_come_to_a_cluster_that_shares_streams(fleet, tmp_path, connect):
+    servers = shared.start(fleet, tmp_path)
+    api = connect(servers["n1"])
+    assert "error" not in api("STREAM.CREATE.S", STREAM)
+    real = join(fleet, tmp_path / "real", servers, "n4", shared.REAL)
+
+    real.wait_log(f"JetStream of server n4 {REFUSED}: turn it off there, or give it a domain")
+    for server in servers.values():
+        assert "JetStream is off" not in server.log()
+    shared.until(lambda: any(REFUSED in it.log() for it in servers.values()))
+    assert json.loads(api.requests.ask("s.it", b"it")[1])["seq"] == 1
+    assert api.once("STREAM.INFO.S")["state"]["messages"] == 1
+    for server in servers.values():
+        assert server.document("/routez")["num_routes"] > 0
+        assert real.document("/varz")["server_id"] not in json.dumps(server.document("/routez"))
+
+
+@pytest.mark.peer(shared.REAL)
+def test_ours_leaves_streams_to_real_servers_that_were_there(fleet, tmp_path, connect):
+    servers = shared.start(fleet, tmp_path, shared.REAL)
+    api = connect(servers["n1"])
+    assert "error" not in api("STREAM.CREATE.S", STREAM)
+    ours = join(fleet, tmp_path / "ours", servers, "n4")
+
+    ours.wait_log("JetStream is off")
+    assert json.loads(connect(ours).requests.ask("s.it", b"it")[1])["seq"] == 1
+    assert api("STREAM.INFO.S")["state"]["messages"] == 1
+
+
+def test_a_name_is_had_once(fleet, tmp_path, connect):
+    servers = shared.start(fleet, tmp_path)
+    api = connect(servers["n1"])
+    assert "error" not in api("STREAM.CREATE.S", STREAM)
+    other = join(fleet, tmp_path / "other", servers, "n1")
+
+    other.wait_log("duplicate name")
+    assert json.loads(api.requests.ask("s.it", b"it")[1])["seq"] == 1
+    assert {shared.meta(it)["cluster_size"] for it in servers.values()} == {3}
+
+
+def test_a_store_stays_with_its_name(fleet, tmp_path):
+    servers = shared.start(fleet, tmp_path)
+    servers.pop("n3").kill()
+    before = sorted((tmp_path / f"{OURS}-n3").rglob("*"))
+
+    with pytest.raises(ServerFailedError, match="a store stays with its name"):
+        join(fleet, tmp_path / f"{OURS}-n3", servers, "n4")
+    assert sorted((tmp_path / f"{OURS}-n3").rglob("*")) == before
+
+
+def test_storms_of_requests_hold_nobody_up(fleet, tmp_path, connect):
+    servers = shared.start(fleet, tmp_path)
+    api, publisher = connect(servers["n1"]), connect(servers["n2"])
+    assert "error" not in api("STREAM.CREATE.S", STREAM)
+    storming = api.requests
+    inbox = storming.listen()
+    for _ in range(10_000):
+        storming.publish("$JS.API.STREAM.INFO.S", inbox, b"", ())
+    for number in range(1, 21):
+        assert json.loads(publisher.requests.ask("s.it", b"it")[1])["seq"] == number
+    answers = [json.loads(storming.heard(inbox)[1]) for _ in range(10_000)]
+    assert all("state" in it for it in answers)
+
+    consumer = {"stream_name": "S", "config": {"name": "C", "ack_policy": "explicit"}}
+    for _ in range(1000):
+        storming.request("$JS.API.CONSUMER.CREATE.S.C", consumer, inbox)
+        storming.publish("$JS.API.CONSUMER.DELETE.S.C", inbox, b"", ())
+    for number in range(21, 41):
+        assert json.loads(publisher.requests.ask("s.it", b"it")[1])["seq"] == number
+    answers = [json.loads(storming.heard(inbox)[1]) for _ in range(2000)]
+    assert sum("config" in it for it in answers) > 0
+    assert api("CONSUMER.NAMES.S")["consumers"] in ([], ["C"])
+
+
+def test_who_steps_leaders_down_without_end_loses_nothing(fleet, tmp_path, connect):
+    servers = shared.start(fleet, tmp_path)
+    api, publisher = connect(servers["n1"]), connect(servers["n2"], timeout_s=0.5)
+    assert "error" not in api("STREAM.CREATE.S", STREAM)
+    leaders, acknowledged = [], []
+    while len(set(leaders)) < 2 or len(acknowledged) < 20:
+        api.once("STREAM.LEADER.STEPDOWN.S")
+        leaders += [it for it in [api.once("STREAM.INFO.S").get("cluster", {}).get("leader")] if it]
+        try:
+            acknowledged.append(json.loads(publisher.requests.ask("s.it", b"it")[1])["seq"])
+        except (TimeoutError, ValueError, KeyError):
+            continue  # it may be stored all the same
+    assert acknowledged == sorted(set(acknowledged))
+    assert shared.until(lambda: api("STREAM.INFO.S").get("state"))["messages"] >= acknowledged[-1]
