@@ -122,19 +122,30 @@ def _advisories(
     )
 
 
-def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[], int]) -> Parts:
-    """Make the parts of a server's JetStream; nothing runs yet."""
-    publish = _publisher(server)
-    host, shares = _host(server, config, publish), _shares(server, config)
-    book, usage = StreamBook(), ApiUsage()
-    rivals = Rivals(
+def _rivals(
+    server: ServerContext,
+    config: JetStreamConfig,
+    clock: Callable[[], int],
+    is_founded: Callable[[], bool] | None,
+) -> Rivals:
+    return Rivals(
         server_id=server.server_id,
         domain=config.domain,
         started_ns=clock(),
         report=lambda problem: server.log.error("{detail}", detail=problem),
         cluster=lambda: server.cluster_name,
-        is_founded=(lambda: cluster is not None and cluster.view.is_founded) if shares else None,
+        is_founded=is_founded,
     )
+
+
+def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[], int]) -> Parts:
+    """Make the parts of a server's JetStream; nothing runs yet."""
+    publish = _publisher(server)
+    host, shares = _host(server, config, publish), _shares(server, config)
+    book, usage = StreamBook(), ApiUsage()
+    cluster: ClusterParts | None = None
+    is_founded = (lambda: cluster is not None and cluster.view.is_founded) if shares else None
+    rivals = _rivals(server, config, clock, is_founded)
     storage = Storage(
         storage_kinds(server),
         answer_s=config.storage_timeout_s,
@@ -146,7 +157,6 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
     )
     advisories = _advisories(server, config, publish, clock)
     tracking = ApiTracking(usage, advisories, host)
-    cluster = None
     if shares:
         cluster = cluster_parts(
             server,
