@@ -282,6 +282,11 @@ class ReplicatedCluster(Cluster):
                 seq not in first or first[seq].startswith(b"%d " % number),
                 f"sequence {seq} is another message than {number}",
             )
+        unserved = {it for it, count in self.judge.unserved.items() if count == self.judge.sent[it]}
+        demand(
+            unserved.isdisjoint(int(it.split()[0]) for it in first.values()),
+            "a message is stored of which its publisher was told that nobody does",
+        )
         demand(self.judge.deleted.isdisjoint(first), "a deleted message is there")
         numbers = [int(it.split()[0]) for it in first.values()]
         demand(len(numbers) == len(set(numbers)), "a message is stored twice")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import weakref
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,10 @@ class Judge:
     proposed: set[int] = field(default_factory=set)
     """Indexes of entries that somebody was told are committed."""
     refused: int = 0
+    sent: Counter[int] = field(default_factory=Counter)
+    """How often a message was published."""
+    unserved: Counter[int] = field(default_factory=Counter)
+    """How often its publisher was told that nobody stores it there."""
     reads_done: int = 0
     delivered: int = 0
     updates: int = 0
@@ -515,7 +520,9 @@ class ReplicatedServer:
             self.ask(Verb.SNAPSHOT_GROUP, self.control, numbers=(self.applied,), first=self.state)
 
     def _heard(self, target: bytes, reply: bytes, payload: bytes) -> None:
-        if target.startswith(b"r."):
+        if target.startswith(b"r.") and not payload:
+            self.judge.unserved[int(target[2:])] += 1
+        elif target.startswith(b"r."):
             answer = json.loads(payload)
             if "error" in answer:
                 self.judge.refused += 1
@@ -543,6 +550,7 @@ class ReplicatedServer:
         self.waiting[self.engine.command(verb, number, **more)] = then
 
     def publish(self, numbers: list[int]) -> None:
+        self.judge.sent.update(numbers)
         self.port.tell(
             self.rng.randint(1, 3),
             [

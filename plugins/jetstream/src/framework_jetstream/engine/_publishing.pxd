@@ -12,3 +12,4 @@ cdef void publish_row(Engine* engine, Slot* slot, const framework_batch* batch, 
 cdef void publish_apply(Engine* engine, Slot* slot, const Publish* publish, Text reply, int64_t now_ns) noexcept nogil
 cdef void message_stored(Stream* stream, const Publish* message, uint64_t seq, uint64_t before, int64_t time_ns) noexcept nogil
 cdef void publish_refuse(Engine* engine, Slot* slot, const char* reply, uint32_t length, int refusal) noexcept nogil
+cdef void publish_unserved(Engine* engine, Slot* slot, const char* reply, uint32_t length) noexcept nogil

@@ -53,6 +53,14 @@ cdef void publish_refuse(Engine* engine, Slot* slot, const char* reply, uint32_t
     _acknowledge(engine, slot, reply, length, &outcome)
 
 
+cdef void publish_unserved(Engine* engine, Slot* slot, const char* reply, uint32_t length) noexcept nogil:
+    """Tell a publisher what it hears where nobody serves a subject: its message is not stored, and libraries try again."""
+    cdef framework_message* message = outbox_add(&engine.outbox, slot.account, reply, length)
+    if message != NULL:
+        message.header = b"NATS/1.0 503\r\n\r\n"
+        message.header_length = 16
+
+
 cdef bint _ends_earlier(Engine* engine, Slot* slot, const Publish* publish, const Outcome* outcome, int64_t now_ns) noexcept nogil:
     """Whether a message has brought something that its time ends before it is looked at again."""
     cdef const Ttls* ttls = &slot.stream.ttls

@@ -6,7 +6,8 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from framework_jetstream.engine._accounts cimport slot_count_in, slot_count_out
 from framework_jetstream.engine._direct cimport direct_end, direct_serve
-from framework_jetstream.engine._state cimport TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, StreamSubject, command_text, made_free
+from framework_jetstream.engine._staging cimport staging_drop
+from framework_jetstream.engine._state cimport TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, StreamSubject, command_text
 from framework_jetstream.engine._stream_commands cimport slot_expire
 from framework_jetstream.sourcing._inputs cimport inputs_leave
 
@@ -110,9 +111,6 @@ cdef void slot_follow(Engine* engine, Slot* slot) noexcept nogil:
     follow_subjects(engine, slot, NULL, 0)
     inputs_leave(engine, slot)
     slot_count_out(slot)
-    slot.staging.piece_count = 0
-    slot.staging.bytes = 0
-    slot.staging.reply_length = 0
-    made_free(&slot.staging)
+    staging_drop(engine, slot)
     slot.removals_length = 0
     slot.is_expiring = 0

@@ -55,6 +55,7 @@ cdef packed struct StagedHead:
 
 cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil
 cdef bint given_stage(Engine* engine, Slot* slot, const Publish* publish) noexcept nogil
+cdef void staging_drop(Engine* engine, Slot* slot) noexcept nogil
 cdef char* staging_chars(Slot* slot, size_t length) noexcept nogil
 cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil
 cdef bint staging_propose(Engine* engine) noexcept nogil

@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from framework_jetstream.engine._accounts cimport marks_of, message_arrived, message_wait
 from framework_jetstream.engine._answers cimport answer_bytes, event_made
 from framework_jetstream.engine._groups cimport group_next_index, group_propose, texts_add
-from framework_jetstream.engine._publishing cimport publish_refuse
+from framework_jetstream.engine._publishing cimport publish_refuse, publish_unserved
 from framework_jetstream.engine._state cimport EVENT_OUT_OF_STORAGE, Answer, Made, made_free, published_by
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_FULL, LOG_NOT_LEADER, LOG_UNKNOWN, LogPart
 from framework_jetstream.log._record cimport BATCH
@@ -162,20 +162,40 @@ cdef bint given_stage(Engine* engine, Slot* slot, const Publish* publish) noexce
     return True
 
 
+cdef void _tell_all(Engine* engine, Slot* slot, bint leads) noexcept nogil:
+    """Tell publishers that their messages can't be stored, or not here."""
+    cdef const char* at = slot.staging.replies
+    cdef const char* end = at + slot.staging.reply_length
+    cdef uint16_t length
+    while at < end:
+        memcpy(&length, at, 2)
+        if length and leads:
+            publish_refuse(engine, slot, at + 2, length, STORAGE_EXHAUSTED)
+        elif length:
+            publish_unserved(engine, slot, at + 2, length)
+        at += length + 2
+
+
+cdef void _empty(Slot* slot) noexcept nogil:
+    slot.staging.piece_count = 0
+    slot.staging.bytes = 0
+    slot.staging.reply_length = 0
+    made_free(&slot.staging)
+
+
+cdef void staging_drop(Engine* engine, Slot* slot) noexcept nogil:
+    """Forget what was not proposed of a stream that is led elsewhere now."""
+    _tell_all(engine, slot, False)
+    _empty(slot)
+
+
 cdef void _refuse_all(Engine* engine, Slot* slot) noexcept nogil:
     """Tell publishers that their messages can't be stored."""
     cdef const StagedHead* heads = <const StagedHead*> slot.staging.heads
     cdef const LogPart* pieces = slot.staging.pieces
     cdef Publish publish
     cdef uint32_t piece = 1
-    cdef const char* at = slot.staging.replies
-    cdef const char* end = at + slot.staging.reply_length
-    cdef uint16_t length
-    while at < end:
-        memcpy(&length, at, 2)
-        if length:
-            publish_refuse(engine, slot, at + 2, length, STORAGE_EXHAUSTED)
-        at += length + 2
+    _tell_all(engine, slot, True)
     while piece < slot.staging.piece_count:
         publish.subject.length = heads[piece // PIECES].head.subject_length
         publish.header.length = heads[piece // PIECES].head.header_length & HEAD_LENGTH
@@ -215,14 +235,13 @@ cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
             return False
         if engine.log.refused not in (LOG_UNKNOWN, LOG_NOT_LEADER):
             _refuse_all(engine, slot)
+        elif engine.log.refused == LOG_NOT_LEADER:
+            _tell_all(engine, slot, False)
         if engine.log.refused == LOG_FULL and not engine.is_full_told:
             _tell_full(engine, slot)
     else:
         engine.is_full_told = False
-    slot.staging.piece_count = 0
-    slot.staging.bytes = 0
-    slot.staging.reply_length = 0
-    made_free(&slot.staging)
+    _empty(slot)
     return True
 
 
