@@ -10,7 +10,7 @@ cdef struct LogDisk:
     int fd  # of the file that was used last
     uint64_t file  # its number; 0: none
     bint is_unsynced  # it has what was not synced
-    int behind[32]  # files before it that have, the oldest first
+    int behind[4]  # files before it that have, the oldest first
     uint32_t behind_count
     uint64_t new_file  # the last one that was made out of nothing: its blocks were never written; 0: none
     uint64_t written_to  # up to here they were, by now

@@ -49,7 +49,7 @@ cdef enum:
     PIECES_MAX = 1024  # IOV_MAX
     AHEAD_BYTES = 131072
     AHEAD_ROUND_MAX = 16384  # a larger round takes longer than a commit: it need not be written twice
-    BEHIND_MAX = 32  # as `_disk.pxd` has it
+    BEHIND_MAX = 4  # as `_disk.pxd` has it
 
 cdef char[AHEAD_BYTES] ZEROS
 
@@ -85,13 +85,11 @@ cdef int _sync_behind(LogDisk* disk, uint32_t count) noexcept nogil:
 
 
 cdef int _leave_unsynced(LogDisk* disk) noexcept nogil:
-    """Go on to another file while this one has what was not synced; errno, 0: done."""
+    """Go on to another file while this one has what was not synced; the kernel begins with that. errno, 0: done."""
     cdef int error = 0
     if disk.behind_count == BEHIND_MAX:
         error = _sync_behind(disk, 1)
-    if disk.behind_count >= BEHIND_MAX // 2:
-        # A sync is not far: the kernel begins with it. Before, the disk is left to segments.
-        begin_writeback(disk.behind[disk.behind_count - BEHIND_MAX // 2])
+    begin_writeback(disk.fd)
     disk.behind[disk.behind_count] = disk.fd
     disk.behind_count += 1
     disk.is_unsynced = False
@@ -130,17 +128,19 @@ cdef int _open(LogDisk* disk, uint64_t number, int flags) noexcept nogil:
 cdef int _make(LogDisk* disk, LogRound* it) noexcept nogil:
     """Make a file, with its blocks, so that it cannot lack them later; and make its name durable."""
     cdef char[NAME_BYTES] old, new
-    cdef int error
+    cdef int fd, error
+    _name(new, it.made_file, b"log")
     if it.recycled:
         _name(old, it.recycled, b"log")
-        _name(new, it.made_file, b"log")
         if renameat(disk.folder, old, disk.folder, new):
             return errno
     disk.new_file = it.made_file if it.is_unwritten or not it.recycled else 0
     disk.written_to = 0
-    error = _open(disk, it.made_file, O_CREAT)
-    if not error:
-        error = posix_fallocate(disk.fd, 0, <long> it.made_bytes)
+    fd = openat(disk.folder, new, O_CREAT | O_RDWR | O_CLOEXEC, 0o640)
+    if fd < 0:
+        return errno
+    error = posix_fallocate(fd, 0, <long> it.made_bytes)
+    close(fd)
     if not error and fsync(disk.folder):
         error = errno
     return error
@@ -233,6 +233,8 @@ cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil:
             error = _write_ahead(disk, it)
         if not error and it.syncs:
             error = _sync(disk)
+        elif not error and it.synced_file and disk.behind_count:
+            error = _sync_behind(disk, disk.behind_count - 1)  # all but the file that was left for this one
     if it.removed and not error:
         _name(old, it.removed, b"log")
         _name(new, it.removed, b"damaged")

@@ -162,6 +162,9 @@ cdef class Log:
             effects.append((Effect.WRITE, it.file.number, it.offset, data))
             if not it.is_mark and it.file.number not in self.unsynced:
                 self.unsynced.append(it.file.number)
+        if it.synced_file and not it.syncs:
+            effects += [(Effect.SYNC, number) for number in self.unsynced if number <= it.synced_file]
+            self.unsynced = [number for number in self.unsynced if number > it.synced_file]
         if it.syncs and it.file != NULL:
             effects += [(Effect.SYNC, number) for number in self.unsynced or [it.file.number]]
             self.unsynced.clear()

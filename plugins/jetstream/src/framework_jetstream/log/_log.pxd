@@ -62,6 +62,8 @@ cdef struct LogFile:
     uint64_t number
     uint64_t size
     uint64_t end  # of what is in it, in bytes
+    uint64_t last_round  # that was closed
+    uint64_t first_file  # that is needed, as the last round in it says
     LogBlock* blocks  # the last one first
     char* image  # as it was read when the log was opened; else NULL
     bint is_damaged
@@ -83,6 +85,8 @@ cdef struct LogRound:
     uint32_t record_count
     char* head  # its RoundHead
     bint syncs  # it, and all that was written before
+    uint64_t synced_file  # else files up to this one, which are no more written, are synced; 0: none
+    uint64_t synced_round  # the last one in that
     bint is_mark
     # To do before: make `made_file` at least `made_bytes` long out of the retired file `recycled` (0: a new one); sync the directory.
     uint64_t made_file
@@ -171,7 +175,6 @@ cdef struct Log:
     uint64_t synced
     uint64_t partial_round  # of this one, only what is before `previous_end` was kept when the log was opened; 0: none
     uint64_t written
-    uint32_t unsynced_files  # begun since the last sync
     bint sync_is_due
     bint mark_is_due
     uint64_t made_file  # ready to be written next; 0: none

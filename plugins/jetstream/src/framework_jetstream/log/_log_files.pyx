@@ -14,11 +14,6 @@ from framework_jetstream.log._record cimport (
 from framework_jetstream.log._rounds cimport group_write, round_begin, round_close, synced_round
 from framework_jetstream.log._seals cimport tags_room
 
-cdef enum:
-    UNSYNCED_FILES_MAX = 16
-    # Where rounds are not synced one by one: so much is written again at most by a start, and lost by a power cut.
-
-
 cdef uint64_t lead_bytes(Log* log) noexcept nogil:
     """Return what a file begins with, in bytes, before the first record that is new."""
     cdef uint64_t length = FILE_HEAD_BYTES + sizeof(RoundHead)
@@ -48,6 +43,16 @@ cdef bint _heads_apart(Log* log) noexcept nogil:
     return round_begin(log, 0)
 
 
+cdef void _sync_earlier(Log* log, const LogFile* before) noexcept nogil:
+    """Let the first round of a file sync what is before the one before: the disk has had as much time for it as that one took."""
+    cdef LogFile* it = log.files
+    while it != before and it.next != before:
+        it = it.next
+    if it != before and it.size:
+        log.open.synced_file = it.number
+        log.open.synced_round = it.last_round
+
+
 cdef bint _file_begin(Log* log) noexcept nogil:
     """Go on in the file that was made, from its head on."""
     cdef LogFile* file = <LogFile*> calloc(1, sizeof(LogFile))
@@ -69,7 +74,6 @@ cdef bint _file_begin(Log* log) noexcept nogil:
         log.files = file
     cdef LogFile* before = log.file
     log.file = file
-    log.unsynced_files += 1
     if not log.first_file:
         log.first_file = file.number
     if not round_begin(log, FILE_HEAD_BYTES):
@@ -84,6 +88,8 @@ cdef bint _file_begin(Log* log) noexcept nogil:
     # Of a file that was read all is synced, and of one whose rounds are synced one by one; else as much as is known now.
     is_whole = log.syncs_always or before == NULL or before.size == 0
     head.previous_round = log.round_number - 1 if is_whole else synced_round(log)
+    if not is_whole:
+        _sync_earlier(log, before)
     head.crc = head_sum(0, &head.crc, sizeof(FileHead) - 8)
     if file.key.cipher:
         key.crc = head_sum(0, &key, sizeof(KeyHead))
@@ -128,6 +134,5 @@ cdef bint make_room(Log* log, uint64_t length) noexcept nogil:
         log.refused = LOG_FULL if log.disk_is_full else LOG_BUSY
         return False
     if log.open != NULL:
-        log.open.syncs = log.open.syncs or log.unsynced_files >= UNSYNCED_FILES_MAX
         round_close(log)
     return not log.failed and _file_begin(log)

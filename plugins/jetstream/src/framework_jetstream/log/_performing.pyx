@@ -190,6 +190,17 @@ cdef void _file_was_made(Log* log, LogRound* it) noexcept nogil:
         log.failed = it.made_error
 
 
+cdef void _file_was_synced(Log* log, const LogRound* done) noexcept nogil:
+    """Take up that files before the last two are synced."""
+    cdef LogFile* file = log.files
+    log.synced = done.synced_round
+    while file != NULL and file.number != done.synced_file:
+        file = file.next
+    if file != NULL and file.first_file > log.first_file_synced:
+        log.first_file_synced = file.first_file
+        _retire(log)
+
+
 cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil:
     """Take up what has become of the round: `error` of writing and syncing, 0: it is durable, or written where it syncs nothing."""
     pthread_mutex_lock(&log.lock)
@@ -203,9 +214,10 @@ cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil:
             log.written = done.number
         if done.syncs:
             log.synced = log.written
-            log.unsynced_files = 0
             log.sync_is_due = False
             log.mark_is_due = True
+        elif done.synced_round > log.synced:
+            _file_was_synced(log, done)
         if done.syncs and done.head != NULL:
             log.first_file_synced = (<RoundHead*> done.head).first_file
             _retire(log)

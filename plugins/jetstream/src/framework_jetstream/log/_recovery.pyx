@@ -58,7 +58,7 @@ cdef struct Scan:
     size_t file_count
     Reading** live  # those that are needed, and were written
     size_t live_count
-    Reading* dropped  # a file behind the last one, which was begun, and whose first round was torn
+    Reading* dropped  # the first file behind the last one that was begun, and whose first round was torn
     uint64_t proven  # rounds up to it were synced
     uint64_t number  # of the last round that was read
     bint has_base  # what groups had before is known
@@ -388,7 +388,9 @@ cdef bint _is_live(Scan* scan, Reading* it, uint64_t wanted) noexcept nogil:
     if scan.live_count:
         return True
     # A last file is there with all groups that it says again, or not at all.
-    return it.seen_count and (it.seen[0].number <= scan.proven or _is_whole(scan, it.file, &it.seen[0]))
+    if not it.seen_count or it.seen[0].number <= scan.proven:
+        return it.seen_count > 0
+    return it.seen[0].offset == FILE_HEAD_BYTES and _is_whole(scan, it.file, &it.seen[0])
 
 
 cdef void _find_live(Scan* scan) noexcept nogil:
@@ -411,7 +413,7 @@ cdef void _find_live(Scan* scan) noexcept nogil:
             scan.live_count += 1
             if not first and it.seen_count:
                 first = it.seen[it.seen_count - 1].first_file
-        elif it.was_begun and scan.dropped == NULL and not scan.live_count:
+        elif it.was_begun and not scan.live_count:
             scan.dropped = it
         if it.is_live or it.was_begun:
             is_known = it.was_begun

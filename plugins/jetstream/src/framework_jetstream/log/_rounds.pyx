@@ -84,6 +84,7 @@ cdef void round_close(Log* log) noexcept nogil:
     head.record_count = it.record_count
     head.number = it.number
     log.file.end += it.length
+    log.file.last_round = it.number
     if log.closed_last != NULL:
         log.closed_last.next = it
     else:
@@ -104,7 +105,7 @@ cdef void round_sign(Log* log, LogRound* it) noexcept nogil:
     """Fill in what only is known when the round is going to be written."""
     cdef RoundHead* head = <RoundHead*> it.head
     head.synced = synced_round(log)
-    head.first_file = log.first_file
+    head.first_file = it.file.first_file = log.first_file
     head.group_max = log.group_max
     head.crc = head_sum(place_sum(log.salt, it.file.number, it.offset + it.lead), head, sizeof(RoundHead))
 
