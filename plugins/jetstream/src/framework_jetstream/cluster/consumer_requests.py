@@ -1,0 +1,112 @@
+"""What the meta leader is asked of consumers: to make, change and pause them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from framework_jetstream.api.answers import answer
+from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.records import ConsumerConfig, ConsumerPauseRequest, StreamConfig
+from framework_jetstream.api.requests import read
+from framework_jetstream.api.times import text_from_ns
+from framework_jetstream.cluster.changes import ConsumerChanges
+from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
+from framework_jetstream.consumer.consumer import time_from_request
+from framework_jetstream.consumer.rules import replicas_of, settle_metadata
+from framework_jetstream.meta.assignments import Asset, ConsumerAssignment
+from framework_jetstream.meta.effects import Outcome
+from framework_jetstream.sourcing.served import check_identity
+
+if TYPE_CHECKING:
+    from framework_jetstream.api.subjects import ApiSubject
+    from framework_jetstream.cluster.office import Office
+    from framework_jetstream.jet_stream import JetStream
+    from framework_jetstream.meta.leader import Existing
+
+
+class ConsumerRequests:
+    """Decides on consumers, as the meta leader.
+
+    Args:
+        office: By which it decides.
+    """
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    def _changes(self, stream: StreamConfig) -> ConsumerChanges:
+        return ConsumerChanges(
+            self._office.host.config,
+            stream,
+            consumers_max=stream.max_consumers,
+            is_strict=self._office.host.is_strict,
+        )
+
+    def create(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let a stream have a consumer, or one that it has be another way."""
+        asset = Asset(request.account, found.stream)
+
+        def decide() -> Any:
+            stream = self._office.leader.state.stream(asset)
+            if stream is None:
+                raise failure(ErrCode.STREAM_NOT_FOUND)
+            config = msgspec.json.decode(stream.config, type=StreamConfig)
+            known = {
+                name: msgspec.json.decode(it.config, type=ConsumerConfig)
+                for name, it in self._office.leader.state.consumers(asset).items()
+            }
+            wanted = self._changes(config).wanted(request.payload, found, known)
+            if wanted.direct or wanted.sourcing:
+                check_identity(request.headers, stream.created_ns)
+            target = asset._replace(consumer=wanted.name)
+            if wanted.name in known:
+                # Who leads it answers when it has heard of this, and so of all that was before.
+                text = msgspec.json.encode(wanted)
+                return self._office.leader.configure(target, text, 0, request.subject)
+            is_in_memory = config.storage == "memory" or wanted.mem_storage
+            return self._office.leader.create_consumer(
+                target,
+                ConsumerAssignment(
+                    name=wanted.name,
+                    created_ns=self._office.clock(),
+                    config=msgspec.json.encode(wanted),
+                    group=unplaced("memory" if is_in_memory else "file"),
+                    asked=asked_of(request),
+                    replicas=replicas_of(wanted, config),
+                ),
+            )
+
+        self._office.decide(request, found.kind, decide)
+
+    def pause(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let a consumer deliver nothing until some time, or again."""
+        wanted = read(ConsumerPauseRequest, request.payload, is_strict=self._office.host.is_strict)
+        until_ns = time_from_request(wanted.pause_until)
+        asset = Asset(request.account, found.stream, consumer_of(found))
+
+        def decide() -> Any:
+            if self._office.leader.state.stream(asset) is None:
+                raise failure(ErrCode.STREAM_NOT_FOUND)
+            known = self._office.leader.state.find(asset)
+            if known is None:
+                raise failure(ErrCode.CONSUMER_NOT_FOUND)
+            config = msgspec.json.decode(known.config, type=ConsumerConfig)
+            config.pause_until = text_from_ns(until_ns) if until_ns else None
+            settle_metadata(config)
+            return self._office.leader.configure(asset, msgspec.json.encode(config), 0)
+
+        def done(outcome: Outcome | Existing | None) -> None:
+            if outcome is not Outcome.DONE:
+                self._office.say_outcome(request, found.kind, outcome)
+                return
+            left_ns = max(until_ns - self._office.clock(), 0)
+            fields = {"paused": left_ns > 0, "pause_until": text_from_ns(until_ns)}
+            also = {"pause_remaining": left_ns} if left_ns else {}
+            request.reply.set(answer(found.kind, {**fields, **also}))
+
+        self._office.decisions.decide(
+            decide, done, partial(self._office.refuse, request, found.kind)
+        )

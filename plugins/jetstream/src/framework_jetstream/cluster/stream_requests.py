@@ -1,0 +1,192 @@
+"""What the meta leader is asked of streams: to make, change, move and delete them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
+from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
+from framework_jetstream.api.requests import is_empty_request, read
+from framework_jetstream.cluster.limits import check_can_be_shared, check_stream_shared
+from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
+from framework_jetstream.meta.assignments import Asset, StreamAssignment
+from framework_jetstream.meta.requests import remove_peer
+from framework_jetstream.sourcing.rules import check_origins
+from framework_jetstream.stream.account_limits import check_stream, fill_in_window
+from framework_jetstream.stream.book import StreamEntry
+from framework_jetstream.stream.rules import check_create, find_overlap, settled, updated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from framework_jetstream.api.subjects import ApiSubject
+    from framework_jetstream.cluster.office import Office
+    from framework_jetstream.jet_stream import JetStream
+    from framework_jetstream.meta.state import MetaState
+
+
+class StreamRequests:
+    """Decides on streams, as the meta leader.
+
+    Args:
+        office: By which it decides.
+    """
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    def wanted(self, request: JetStream.ApiRequest, name: str) -> StreamConfig:
+        """Return the stream that a request describes; raises ApiFailure."""
+        wanted = read(StreamConfigRequest, request.payload, is_strict=self._office.host.is_strict)
+        if wanted.name != name:
+            raise failure(ErrCode.STREAM_MISMATCH)
+        fill_in_window(self._office.host.config, wanted)
+        config = settled(wanted)
+        check_create(config, is_clustered=True)
+        check_origins(config, partial(_config_of, self._office.view.machine.state, request.account))
+        return config
+
+    def create(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let there be a stream; who leads it answers."""
+        config = self.wanted(request, found.stream)
+        check_stream_shared(config)
+        wanted = StreamAssignment(
+            account=request.account,
+            name=found.stream,
+            created_ns=self._office.clock(),
+            config=msgspec.json.encode(config),
+            group=unplaced(config.storage),
+            asked=asked_of(request),
+            reserved_bytes=max(config.max_bytes, 0),
+        )
+        cluster = config.placement.cluster if config.placement else ""
+        own = str(request.asker.client.get("cluster") or "")
+
+        def decide() -> Any:
+            self._check_room(wanted.asset, config, is_new=True)
+            return self._office.leader.create_stream(wanted, [cluster or own])
+
+        self._office.decide(request, found.kind, decide)
+
+    def update(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Change a stream, and who has it if that changes with it; who leads it answers."""
+        wanted = read(StreamConfigRequest, request.payload, is_strict=self._office.host.is_strict)
+        if wanted.name != found.stream:
+            raise failure(ErrCode.STREAM_MISMATCH)
+        fill_in_window(self._office.host.config, wanted)
+        asset = Asset(request.account, found.stream)
+        before, after = self._changed_stream(asset, wanted)
+
+        def decide(order: Sequence[str] = ()) -> Any:
+            before, config = self._changed_stream(asset, wanted)
+            self._check_room(asset, config, is_new=False)
+            known = self._office.leader.state.stream(asset)
+            assert known is not None
+            data, reply = msgspec.json.encode(config), request.subject
+            changed = msgspec.structs.replace(known, config=data)
+            if before.placement != config.placement and config.placement is not None:
+                cluster = config.placement.cluster or known.group.cluster
+                return self._office.leader.move(changed, [cluster], reply)
+            if before.num_replicas != config.num_replicas:
+                peers = known.group.peers
+                first = [it for it in order if it in peers]
+                return self._office.leader.scale(
+                    changed, [*first, *(it for it in peers if it not in first)], reply
+                )
+            return self._office.leader.configure(asset, data, known.level, reply)
+
+        if before.num_replicas == after.num_replicas and before.placement == after.placement:
+            self._office.decide(request, found.kind, decide)
+        else:
+            self._ask_leader(request, found, decide)
+
+    def _changed_stream(
+        self, asset: Asset, wanted: StreamConfig
+    ) -> tuple[StreamConfig, StreamConfig]:
+        """Return how a stream is configured, and will be; raises ApiFailure."""
+        known = self._office.leader.state.stream(asset)
+        if known is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        before = msgspec.json.decode(known.config, type=StreamConfig)
+        config = updated(before, wanted, is_clustered=True)
+        check_origins(config, partial(_config_of, self._office.leader.state, asset.account))
+        check_stream_shared(config)
+        return before, config
+
+    def _ask_leader(
+        self,
+        request: JetStream.ApiRequest,
+        found: ApiSubject,
+        decide: Callable[[Sequence[str]], Any],
+    ) -> None:
+        """Decide who gets a stream when it is known who leads it, and how large it is."""
+        asset = Asset(request.account, found.stream)
+
+        def told(infos: list[dict[str, Any]], _: list[str]) -> None:
+            try:
+                order = self._order_of(asset, infos[0] if infos else {})
+            except ApiFailure as refusal:
+                self._office.refuse(request, found.kind, refusal.error)
+                return
+            self._office.decide(request, found.kind, lambda: decide(order))
+
+        subject = f"$JS.API.STREAM.INFO.{found.stream}"
+        self._office.gathering.ask(request.account, {found.stream: subject}, told)
+
+    def _order_of(self, asset: Asset, info: dict[str, Any]) -> list[str]:
+        """Return the peers of a stream of which something is known, who leads it first."""
+        if not info:
+            raise failure(ErrCode.CLUSTER_NOT_AVAILABLE)
+        state = self._office.leader.state
+        check_can_be_shared(info, state.consumers(asset).values())
+        cluster = info.get("cluster") or {}
+        current = [it["name"] for it in cluster.get("replicas") or () if it.get("current")]
+        peers = {it.name: it.peer for it in state.servers.values()}
+        return [peers[it] for it in (cluster.get("leader"), *current) if it in peers]
+
+    def remove_peer(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let another server have what one has."""
+        asset = Asset(request.account, found.stream, consumer_of(found))
+        is_strict = self._office.host.is_strict
+        self._office.confirm(
+            request,
+            found.kind,
+            lambda: remove_peer(self._office.leader, asset, request.payload, is_strict=is_strict),
+        )
+
+    def cancel_move(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let who had a stream keep it."""
+        asset = Asset(request.account, found.stream)
+        self._office.confirm(request, found.kind, lambda: self._office.leader.cancel_move(asset))
+
+    def _check_room(self, asset: Asset, config: StreamConfig, *, is_new: bool) -> None:
+        """Raise ApiFailure where a stream takes subjects, or room, that its account has not."""
+        others = []
+        for known, found in self._office.leader.state.streams():
+            if known.account == asset.account and known != asset:
+                other = msgspec.json.decode(found.config, type=StreamConfig)
+                if find_overlap(config.subjects or (), other.subjects or ()):
+                    raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
+                others.append(
+                    StreamEntry(number=0, account=known.account, config=other, created_ns=0)
+                )
+        tiers = self._office.host.limits(asset.account)
+        if tiers is None:
+            raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        check_stream(tiers, config, others, is_new=is_new)
+
+    def delete(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Let there be a stream or consumer no more."""
+        if not is_empty_request(request.payload):
+            raise failure(ErrCode.NOT_EMPTY_REQUEST)
+        asset = Asset(request.account, found.stream, consumer_of(found))
+        self._office.confirm(request, found.kind, lambda: self._office.leader.remove(asset))
+
+
+def _config_of(state: MetaState, account: str, name: str) -> StreamConfig | None:
+    """Return the configuration of a stream of an account; None: there is none."""
+    known = state.stream(Asset(account, name))
+    return msgspec.json.decode(known.config, type=StreamConfig) if known is not None else None
