@@ -41,6 +41,12 @@ class Host(Struct, kw_only=True):
     """Says, if it is so, that no file is left which was not written with the key of now."""
     retire: Callable[[str, str, str, int], object] = lambda _account, _stream, _name, _created: None
     """Lets the meta leader delete a consumer that nobody uses: account, stream, name, created."""
+    consumer_count: Callable[[str, str], int | None] = lambda _account, _stream: None
+    """How many consumers a stream has on all servers; None: streams are this server's alone."""
+    restored: Callable[[Any], object] = lambda _restored: None
+    """Lets the meta leader make a stream of an archive, a `Restored`; told again and again."""
+    is_current: Callable[[], bool] = lambda: False
+    """Whether `assigned` knows what is newest."""
     cluster_of: Callable[..., Any] = lambda _name, _told, _since_ns=0: None
     """Who has a stream or consumer, as `ClusterInfo`, by account, stream and consumer, what the
     engine says of its group, and since when this server leads it (`ClusterView.describe`); None:

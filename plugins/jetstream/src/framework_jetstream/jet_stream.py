@@ -42,7 +42,8 @@ from framework_jetstream.api.subjects import CLUSTERED, SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswer, EngineAnswers, EngineEvent
 from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Event, Verb
-from framework_jetstream.meta.effects import ChangeAsset, StartAsset, StopAsset
+from framework_jetstream.meta.effects import ChangeAsset, Confirmed, StartAsset, StopAsset
+from framework_jetstream.meta.letters import NotRestored, TakeArchive
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.storage.records import kind_of
 from framework_jetstream.storage.storage_keeper import StorageKeeper
@@ -52,11 +53,12 @@ from framework_jetstream.stream.account_limits import (
     fill_in_window,
     usage_by_tier,
 )
+from framework_jetstream.stream.archives import Archives
 from framework_jetstream.stream.assigned import AssignedAssets
 from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
 from framework_jetstream.stream.engine_limits import EngineLimits
-from framework_jetstream.stream.rules import check_create, check_storage, limits_of, settled
+from framework_jetstream.stream.rules import check_create, check_storage, settled
 from framework_jetstream.stream.shown import sources_of, state_from_numbers
 from framework_jetstream.stream.stream import Stream
 
@@ -75,7 +77,6 @@ if TYPE_CHECKING:
     from framework_jetstream.exports.places import Places
     from framework_jetstream.host import Host
     from framework_jetstream.snapshots.archive import ArchivedConsumer
-    from framework_jetstream.snapshots.restore import Origin
     from framework_jetstream.storage.storage import Storage
 
 JETSTREAM: Final = "jetstream"
@@ -121,6 +122,8 @@ class JetStream(Component):
         """Where the answer goes, if another server is to give it."""
         said: dict[str, str] = field(default_factory=dict)
         """Headers of the answer."""
+        archived: tuple[ArchivedConsumer, ...] = ()
+        """Consumers of other servers, for an archive."""
 
         @property
         def account(self) -> str:
@@ -145,6 +148,15 @@ class JetStream(Component):
         reply: Reply[list[StreamCount]]
         consumers_of: str | None = None
         """As in `Census.take`."""
+
+    class Later(Struct, frozen=True):
+        """Something that was to be done after a while."""
+
+        then: Callable[[], object]
+
+        def use(self) -> None:
+            """Do it."""
+            self.then()
 
     class StorageTold(Struct, frozen=True):
         """A storage kind fails from now on, or is well again."""
@@ -189,13 +201,26 @@ class JetStream(Component):
         self._census = Census(self._link, self.actor_ref)
         self._limits = EngineLimits(self._link, self._host, self.actor_ref)
         self._limits.follow_server()
-        self._assigned = AssignedAssets(book=self._book, host=self._host, begin=self._begin)
+        self._archives = Archives(
+            self,
+            book=self._book,
+            link=self._link,
+            exchange=self._exchange,
+            advisories=self._advisories,
+            host=self._host,
+            check_room=self.check_room,
+            begin=self._begin,
+            clock=self._clock,
+        )
+        self._assigned = AssignedAssets(
+            book=self._book, host=self._host, archives=self._archives, begin=self._begin
+        )
         self._link.listen_to_server(self.actor_ref)
 
     @override
     def on_receive(self, message: object) -> object:
         match message:
-            case EngineAnswers():
+            case EngineAnswers() | JetStream.Later():
                 message.use()
             case JetStream.ApiRequest():
                 self._take(message)
@@ -204,11 +229,11 @@ class JetStream(Component):
                 for restored in streams:
                     self._go_on(restored, opened)
                 self._keep_segments(streams)
-            case JetStream.StorageTold(kind, problem):
-                self._follow_storage(kind, problem)
             case StartAsset() | StopAsset() | ChangeAsset():
                 self._assigned.take(message)
-            case EngineEvent():
+            case Confirmed() | TakeArchive() | NotRestored():
+                self._assigned.take_word(message)
+            case EngineEvent() | JetStream.StorageTold():
                 self._follow_engine(message)
             case JetStream.FollowLimits():
                 self._limits.follow_all()
@@ -220,9 +245,15 @@ class JetStream(Component):
                 super().on_receive(message)
         return None
 
-    def _follow_engine(self, event: EngineEvent) -> None:
-        """Pass on what the engine says of all streams."""
-        if event.kind == Event.OUT_OF_STORAGE:
+    def call_later(self, delay_s: float, then: Callable[[], object]) -> None:
+        """Call something in a turn of this actor, so many seconds later."""
+        self.tell_later(delay_s, JetStream.Later(then))
+
+    def _follow_engine(self, event: EngineEvent | JetStream.StorageTold) -> None:
+        """Pass on what the engine says of all streams, and what storage kinds say."""
+        if isinstance(event, JetStream.StorageTold):
+            self._follow_storage(event.kind, event.problem)
+        elif event.kind == Event.OUT_OF_STORAGE:
             self._advisories.say_out_of_storage(self._host, event.data.decode())
         elif event.kind == Event.REKEYED and not self._host.rekeyed():
             self.tell_later(_LOOK_S, event)  # a storage kind still removes what was before
@@ -280,6 +311,7 @@ class JetStream(Component):
                 request.asker,
                 request.headers,
                 request.said,
+                request.archived,
             )
         )
 
@@ -358,8 +390,7 @@ class JetStream(Component):
     def _go_on(self, restored: RestoredStream, opened: Callable[[], None]) -> None:
         saved = restored.saved
         if saved.is_unfinished:
-            number = restored.number
-            self._link.ask(self.actor_ref, Verb.CLOSE_STREAM, number, then=lambda _: None)
+            self._archives.find(restored)
             for _ in restored.numbers:
                 opened()
             return
@@ -370,6 +401,7 @@ class JetStream(Component):
             created_ns=saved.created_ns,
             group=saved.group,
             replicas=saved.replicas,
+            is_logged=True,
             revision=saved.revision,
             is_leader=not saved.replicas,
         )
@@ -397,11 +429,6 @@ class JetStream(Component):
 
     def _restore(self, request: JetStream.ApiRequest, name: str) -> None:
         """Tell a client where to send an archive."""
-        from framework_jetstream.snapshots.restore import (  # noqa: PLC0415 - few streams come so
-            Origin,
-            Restore,
-        )
-
         if is_empty_request(request.payload):
             raise failure(ErrCode.BAD_REQUEST)
         wanted = read(RestoreRequest, request.payload, is_strict=self._host.is_strict).config
@@ -416,52 +443,7 @@ class JetStream(Component):
         if self._book.get(request.account, name) is not None:
             raise failure(ErrCode.STREAM_NAME_EXISTS_RESTORE)
         self._book.check_subjects(request.account, config)
-        subject = f"$JS.SNAPSHOT.RESTORE.{name}.{self._advisories.next_id()}"
-        origin = Origin(
-            asker=request.asker,
-            account_number=self._host.account_number(request.account),
-            config=config,
-            limits=limits_of(config),
-            number=self._book.next_number(),
-            created_ns=self._clock(),
-            subject=subject,
-            body_max=self._host.max_payload(),
-        )
-        self.spawn(
-            Restore,
-            origin=origin,
-            link=self._link,
-            exchange=self._exchange,
-            advisories=self._advisories,
-            finish=self._adopt,
-            clock=self._clock,
-        )
-        fields = {"stream": name, "client": request.asker.client}
-        words = f"STREAM.RESTORE_CREATE.{name}"
-        self._advisories.say(request.account, words, "restore_create", fields)
-        request.reply.set(answer("stream_restore", {"deliver_subject": subject}))
-
-    def _adopt(
-        self, origin: Origin, consumers: list[ArchivedConsumer], made: Reply[bytes | None]
-    ) -> None:
-        """Let a restored stream be one of its account, unless another one has come meanwhile."""
-        account, config = origin.asker.account, origin.config
-        try:
-            if self._book.get(account, config.name) is not None:
-                raise failure(ErrCode.STREAM_NAME_EXISTS_RESTORE)
-            self._book.check_subjects(account, config)
-            self.check_room(account, config, is_new=True)
-        except ApiFailure as refusal:
-            self._link.ask(self.actor_ref, Verb.CLOSE_STREAM, origin.number, then=lambda _: None)
-            made.set(refused("stream_create", refusal.error))
-            return
-        entry = StreamEntry(
-            number=origin.number,
-            account=account,
-            config=config,
-            created_ns=origin.created_ns,
-        )
-        self._begin(entry).tell(Stream.Adopt(consumers, made))
+        self._archives.restore(request.asker, config, request.reply)
 
     # -- storage kinds ---------------------------------------------------------------------------
 

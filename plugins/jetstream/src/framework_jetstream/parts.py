@@ -170,9 +170,7 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             placement=placement,
             clock=clock,
         )
-        host.cluster_of = cluster.view.describe
-        host.peer, host.moved = cluster.view.peer, cluster.moved
-        host.assigned = cluster.view.assigned
+        cluster.join(host)
     return Parts(
         link=link,
         host=host,

@@ -85,11 +85,13 @@ def api(world, said):
         leader=None,
         decisions=None,
         gathering=None,
+        states=None,
         book=StreamBook(),
         host=host,
         forward=None,
         tracking=SimpleNamespace(answered=lambda *_: None),
         ask=world.ask,
+        send=None,
         later=world.later,
         clock=lambda: 0,
     )

@@ -34,7 +34,11 @@ def until(is_so):
 
 
 def start(fleet, folder, kind=OURS, names=NAMES, config=""):
-    """Start servers that share streams; return them by name, when all belong to the meta group."""
+    """Start servers that share streams; return them by name, when all belong to the meta group.
+
+    `config` is more of it, or a function that returns it by the name of a server.
+    """
+    more = config if callable(config) else lambda _: config
     servers = {}
     shares = ", replication: true" if kind == OURS else ""
     ports = [free_port() for _ in names]
@@ -45,7 +49,7 @@ def start(fleet, folder, kind=OURS, names=NAMES, config=""):
             *("-routes", routes),
             *(PLUGIN if kind == OURS else ()),
             kind=kind,
-            config=CONFIG.format(folder / f"{kind}-{name}", shares) + config,
+            config=CONFIG.format(folder / f"{kind}-{name}", shares) + more(name),
             clustered=True,
         )
     until(lambda: all(meta(it).get("cluster_size") == len(names) for it in servers.values()))

@@ -16,6 +16,7 @@ from framework_jetstream.meta.fleet import OFFLINE_AFTER_NS, Fleet, Sighting
 from framework_jetstream.meta.leader import Existing, MetaLeader
 from framework_jetstream.meta.machine import MetaMachine
 from framework_jetstream.placement.records import PlacementRequest
+from msgspec.structs import replace
 
 S = Asset("A", "S")
 
@@ -225,3 +226,77 @@ def test_who_does_not_know_all_entries_does_not_take_office():
     office.machine.apply(100, b"\xc1")
 
     assert not office.leader.take_office()
+
+
+def test_what_one_server_has_taken_of_an_archive_is_brought_to_the_others():
+    office = Office()
+    planned = office.leader.plan(wanted(3), ["c"])
+    before = replace(planned.group, config_before=b"1")
+    by = planned.group.peers[1]
+    proposal = office.leader.adopt(replace(planned, group=before), by, [consumer(), alone()])
+    office.propose(proposal)
+    group, shared = office.found().group, office.found(S._replace(consumer="c")).group
+
+    assert group.name == planned.group.name == "S-R3F-00000000"
+    assert (group.peers, group.target[0]) == ((by,), by)
+    assert set(group.target) == set(planned.group.peers)
+    assert (shared.peers, set(shared.target)) == ((by,), set(planned.group.peers))
+    assert (office.found(S._replace(consumer="one")).group.target) == ()
+    assert office.leader.adopt(planned, by, []) == Existing(S)
+    office.propose(office.leader.cancel_move(S))
+    assert (office.found().config, office.found().group.peers) == (b"1", (by,))
+
+
+def alone():
+    return replace(consumer(1), name="one")
+
+
+def test_an_archive_is_not_taken_for_a_name_that_there_is():
+    office = Office()
+    planned = office.leader.plan(wanted(1), ["c"])
+    office.propose(office.create(1))
+    taken = (10130, "stream name already in use, cannot restore")
+
+    assert refusal(office.leader.plan, wanted(1), ["c"]) == taken
+    assert refusal(office.leader.adopt, planned, "p1", []) == taken
+
+
+def test_a_stream_is_moved_away_from_a_server():
+    office = Office(peers=4)
+    office.propose(office.create(3))
+    first, *rest = office.found().group.peers
+    office.propose(office.leader.evacuate(S, reply="_INBOX.1"))
+    group = office.found().group
+
+    assert (group.target[:2], len(group.target)) == (tuple(rest), 3)
+    assert first not in group.target
+    assert refusal(office.leader.evacuate, S)[0] == 10124
+    assert refusal(office.leader.evacuate, S, "nobody") == (10040, "peer not a member")
+    assert refusal(office.leader.evacuate, Asset("A", "T")) == (10059, "stream not found")
+
+
+def test_a_stream_that_all_servers_have_is_not_moved():
+    office = Office(peers=3)
+    office.propose(office.create(3))
+
+    assert refusal(office.leader.evacuate, S)[0] == 10005
+
+
+def test_a_stream_that_one_server_has_is_moved_and_only_once():
+    office = Office(peers=3)
+    office.propose(office.create(1))
+    (only,) = office.found().group.peers
+    office.propose(office.leader.evacuate(S, only))
+
+    assert len(office.found().group.target) == 1
+    assert only not in office.found().group.target
+    assert refusal(office.leader.evacuate, S) == (10124, "stream move already in progress")
+
+
+def test_tags_of_a_move_are_asked_for_once():
+    office = Office(peers=4)
+    office.propose(office.create(1))
+    error = refusal(office.leader.evacuate, S, "", ["ssd"])
+
+    assert error[0] == 10005
+    assert "tags not matched ['ssd']" in error[1]

@@ -6,12 +6,16 @@ import random
 
 import msgspec
 import pytest
+from framework_jetstream.api.errors import ErrCode, api_error
 from framework_jetstream.meta.founding import Accept, Ballot, Foundation, Founded, Prepare, Promise
 from framework_jetstream.meta.letters import (
     LETTER_BYTES_MAX,
     Hello,
     Leaving,
     NotALetterError,
+    NotRestored,
+    Restored,
+    TakeArchive,
     bytes_from_letter,
     letter_from_bytes,
 )
@@ -32,6 +36,9 @@ LETTERS = (
     Promise(Ballot(2, PEER), Ballot(), None),
     Accept(3, Ballot(2, PEER), VALUE),
     Founded(VALUE),
+    TakeArchive(b"stream"),
+    Restored(b"stream", (b"{}", b"[]"), is_late=True),
+    NotRestored("S-R3F-1", api_error(ErrCode.STREAM_NAME_EXISTS_RESTORE)),
 )
 
 

@@ -23,6 +23,7 @@ from framework_jetstream.meta.effects import (
 )
 from framework_jetstream.meta.entries import (
     AssignConsumer,
+    AssignRestored,
     AssignStream,
     CancelMove,
     Configure,
@@ -275,3 +276,34 @@ def test_resume_starts_all_that_runs_here(fed):
     fed.apply(AssignStream(stream("T", peers=("p2",), group="T1")))
 
     assert [(it.asset, it.index) for it in fed.machine.resume()] == [(S, 2)]
+
+
+def test_a_stream_from_an_archive_comes_with_its_consumers_in_one_entry():
+    fed = Fed()
+    consumers = (bytes_from_record(consumer("a")), bytes_from_record(consumer("b")))
+    assign = AssignRestored(stream(peers=("p1",)), consumers)
+    by = Origin("p1", 1, 3)
+    *starts, answer = fed.apply(assign, by)
+
+    assert [type(it) for it in starts] == [StartAsset] * 3
+    assert [it.asset for it in starts] == [S, S._replace(consumer="a"), S._replace(consumer="b")]
+    assert answer.outcome is Outcome.DONE
+    assert fed.apply(assign, by)[-1].outcome is Outcome.SAME
+    other = AssignRestored(stream(group="S-R3F-2"), ())
+    assert fed.apply(other, by) == [Answer(1, Outcome.EXISTS, 3)]
+    again = MetaMachine("p2")
+    again.restore(fed.machine.snapshot())
+    assert set(again.state.consumers(S)) == {"a", "b"}
+
+
+def test_only_what_older_versions_do_not_know_needs_a_newer_one():
+    needs = {
+        type(it): entries.envelope_from_bytes(bytes_from_operation(it)).needs
+        for it in (
+            AssignStream(stream()),
+            AssignRestored(stream(), ()),
+            CancelMove(asset=S, revision=1),
+        )
+    }
+
+    assert needs == {AssignStream: 1, AssignRestored: 2, CancelMove: 1}

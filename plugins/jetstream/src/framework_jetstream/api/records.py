@@ -247,6 +247,18 @@ class StreamExportInfo(Record):
     """Name of who sends it."""
 
 
+class MoveRequest(Record):
+    """Which server is to have a stream no more."""
+
+    server: str = ""
+    cluster: str = ""
+    """That the server is in; empty: any."""
+    domain: str = ""
+    """The same."""
+    tags: list[str] | None = None
+    """That who gets it must have, this time."""
+
+
 class RestoreRequest(Record):
     """What a snapshot is restored to."""
 

@@ -59,7 +59,7 @@ _KINDS: Final[dict[tuple[str, ...], tuple[str, int, int]]] = {
     ("SERVER", "EVACUATE"): ("meta_server_evacuate", 0, 0),
     ("ACCOUNT", "PURGE"): ("account_purge", 1, 1),
     ("ACCOUNT", "STREAM", "MOVE"): ("stream_update", 2, 2),
-    ("ACCOUNT", "STREAM", "CANCEL_MOVE"): ("stream_update", 2, 2),
+    ("ACCOUNT", "STREAM", "CANCEL_MOVE"): ("stream_cancel_move", 2, 2),
 }
 """What answers are called, and how many tokens follow at least and at most."""
 

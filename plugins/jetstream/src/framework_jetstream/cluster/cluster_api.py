@@ -15,7 +15,7 @@ from framework.actors import Reply
 from framework_jetstream.api.answers import SYSTEM, refused
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.forms import check_before_all
-from framework_jetstream.api.records import StreamExportRequest
+from framework_jetstream.api.records import SnapshotRequest, StreamExportRequest
 from framework_jetstream.api.requests import check_level, read
 from framework_jetstream.api.subjects import SYSTEM_WORDS, subject_of
 from framework_jetstream.cluster.account_requests import AccountRequests
@@ -23,7 +23,9 @@ from framework_jetstream.cluster.consumer_requests import ConsumerRequests
 from framework_jetstream.cluster.leader_watch import LeaderWatch, Seen
 from framework_jetstream.cluster.leadership import Leadership
 from framework_jetstream.cluster.listing import Listing
+from framework_jetstream.cluster.move_requests import MoveRequests, is_move
 from framework_jetstream.cluster.office import Office, consumer_of, whole_subject
+from framework_jetstream.cluster.restore_requests import RestoreRequests
 from framework_jetstream.cluster.stream_requests import StreamRequests
 from framework_jetstream.engine.verbs import CONTROL_GROUP, GroupOf, Verb
 from framework_jetstream.meta.answering import LATE_NS, Part, View, part_of, verdict
@@ -37,14 +39,16 @@ if TYPE_CHECKING:
 
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.api.tracking import ApiTracking
+    from framework_jetstream.cluster.consumer_states import ConsumerStates
     from framework_jetstream.cluster.decisions import Decisions
     from framework_jetstream.cluster.gathering import Gathering
     from framework_jetstream.engine.link import EngineAnswer
     from framework_jetstream.host import Host
     from framework_jetstream.jet_stream import JetStream
-    from framework_jetstream.meta.assignments import ConsumerAssignment
     from framework_jetstream.meta.leader import MetaLeader
+    from framework_jetstream.meta.letters import NotRestored, Restored, TakeArchive
     from framework_jetstream.meta.view import ClusterView
+    from framework_jetstream.snapshots.archive import ArchivedConsumer
     from framework_jetstream.stream.book import StreamBook
 
 _LATE_S: Final = LATE_NS / 1e9
@@ -69,11 +73,13 @@ class ClusterApi:
         leader: Of the meta group, if this server leads it.
         decisions: The leader's.
         gathering: Asks who leads streams and consumers.
+        states: Asks where consumers of other servers stand.
         book: The streams of this server.
         host: The server.
         forward: Lets the actors of streams of this server answer.
         tracking: Sees what is answered late.
         ask: Asks the engine, as `EngineLink.ask` does.
+        send: Sends a letter to a peer, also to this one.
         later: Calls something after so many seconds.
         clock: Returns the Unix time in nanoseconds.
     """
@@ -85,16 +91,19 @@ class ClusterApi:
         leader: MetaLeader,
         decisions: Decisions,
         gathering: Gathering,
+        states: ConsumerStates,
         book: StreamBook,
         host: Host,
         forward: Callable[[JetStream.ApiRequest], object],
         tracking: ApiTracking,
         ask: Callable[..., object],
+        send: Callable[[str, TakeArchive | NotRestored], object],
         later: Callable[[float, Callable[[], object]], object],
         clock: Callable[[], int],
     ) -> None:
         self._view = view
         self._leader = leader
+        self._states = states
         self._book = book
         self._host = host
         self._forward = forward
@@ -111,8 +120,10 @@ class ClusterApi:
             clock=clock,
         )
         self._streams, self._accounts = StreamRequests(office), AccountRequests(office)
+        self._moves = MoveRequests(office)
+        self._restores = RestoreRequests(office, self._streams, send)
         self._leadership = Leadership(view=view, book=book, host=host, ask=ask)
-        self._handlers = _handlers(office, self._streams, self._accounts)
+        self._handlers = _handlers(office, self._streams, self._accounts, self._restores)
 
     def take(self, request: JetStream.ApiRequest) -> None:
         """Answer a request, or leave it to whoever is meant."""
@@ -120,7 +131,10 @@ class ClusterApi:
         kind = found.kind if found else SYSTEM
         is_system = request.tokens[0] in SYSTEM_WORDS
         try:
-            if request.account == self._host.system_account():
+            if found is not None and is_move(request, self._host.system_account()):
+                self._only_leader()
+                self._moves.take(request, found)
+            elif request.account == self._host.system_account():
                 self._take_of_system(request, found)
             elif found is None or is_system:
                 self._only_leader()
@@ -131,6 +145,10 @@ class ClusterApi:
             request.reply.set(refused(kind, refusal.error))
         except _NotMineError:
             request.reply.set(None)
+
+    def take_restored(self, sender: str, letter: Restored) -> None:
+        """Make a stream of what a server has taken of an archive, as the meta leader."""
+        self._restores.take(sender, letter)
 
     def refuse(self, request: JetStream.ApiRequest) -> None:
         """Answer without a say in the meta group: others do, but for what is led here."""
@@ -160,28 +178,38 @@ class ClusterApi:
             else:
                 request.reply.set(None)
             return
+        led = self._led(found, asset)
+        if led.leader or not led.number:
+            self._judge(request, found, asset, led)
+        else:
+            self._ask_who_leads(request, found, asset, led)
+
+    def _led(self, found: ApiSubject, asset: Asset) -> _Led:
+        """Return what this server has of an asset, and whether it leads that."""
         entry = self._book.get(asset.account, asset.stream)
         number, is_leader, of = 0, False, GroupOf.STREAM
         if entry is not None:
             number, is_leader = entry.number, entry.is_leader
-            if part_of(kind) is Part.CONSUMER:
+            if part_of(found.kind) is Part.CONSUMER:
                 consumer = entry.consumers.get(asset.consumer)
                 number, of = (consumer.number if consumer else 0), GroupOf.CONSUMER
                 is_leader = consumer is not None and consumer.is_leader
-        if is_leader or not number:
-            leader = self._view.peer if is_leader else ""
-            self._judge(request, found, asset, _Led(number, of, leader))
-            return
+        return _Led(number, of, self._view.peer if is_leader else "")
+
+    def _ask_who_leads(
+        self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset, led: _Led
+    ) -> None:
+        """Ask the engine who leads what this server does not lead, and go on then."""
 
         def told(said: EngineAnswer) -> None:
             leader = "" if said.status else group_state(said.numbers, said.data).leader
             leader = "" if leader == self._view.peer else leader
             try:
-                self._judge(request, found, asset, _Led(number, of, leader))
+                self._judge(request, found, asset, msgspec.structs.replace(led, leader=leader))
             except ApiFailure as refusal:
-                request.reply.set(refused(kind, refusal.error))
+                request.reply.set(refused(found.kind, refusal.error))
 
-        self._ask(Verb.GROUP_STATE, number, then=told, numbers=(of,))
+        self._ask(Verb.GROUP_STATE, led.number, then=told, numbers=(led.of,))
 
     def _sender(self, request: JetStream.ApiRequest, asset: Asset) -> str:
         """Return the peer that is to send a table: a replica that was named, and is there.
@@ -219,11 +247,27 @@ class ClusterApi:
             self._watch.watch(led.number, led.of, seen)
         elif judged.refusal is None:
             request.reply.set(None)
-        elif judged.is_late:
-            text = refused(found.kind, judged.refusal)
-            self._later(_LATE_S, partial(self._set_aside(request).reply.set, text))
+        elif judged.is_late and not led.is_looked_at:
+            refuse = partial(self._refuse_late, self._set_aside(request), found, asset)
+            self._later(_LATE_S, partial(refuse, refused(found.kind, judged.refusal)))
         else:
             request.reply.set(refused(found.kind, judged.refusal))
+
+    def _refuse_late(
+        self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset, text: bytes
+    ) -> None:
+        """Refuse what nobody could answer for a while; what only reads is looked at once more."""
+        led = msgspec.structs.replace(self._led(found, asset), is_looked_at=True)
+        if found.kind not in _READS or not led.number:
+            request.reply.set(text)
+            return
+        try:
+            if led.leader:
+                self._judge(request, found, asset, led)
+            else:
+                self._ask_who_leads(request, found, asset, led)
+        except ApiFailure as refusal:
+            request.reply.set(refused(found.kind, refusal.error))
 
     def _set_aside(self, request: JetStream.ApiRequest) -> JetStream.ApiRequest:
         """Return a request that is answered much later, if at all, and lets others go on.
@@ -271,10 +315,9 @@ class ClusterApi:
             self._leadership.step_down(request, GroupOf.STREAM, asset)
         elif kind == "consumer_leader_stepdown":
             self._leadership.step_down(request, GroupOf.CONSUMER, asset)
+        elif kind == "stream_snapshot":
+            self._snapshot(request, asset)
         elif part_of(kind) is not Part.META:
-            consumers = self._view.machine.state.consumers(asset).values()
-            if kind == "stream_snapshot" and not all(map(self._can_archive, consumers)):
-                raise _unsupported()
             self._forward(request)
         else:
             check_level(request.headers)
@@ -285,9 +328,21 @@ class ClusterApi:
                 raise _unsupported()
             self._handlers[kind](request, found)
 
-    def _can_archive(self, consumer: ConsumerAssignment) -> bool:
-        """Return whether an archive of this server has all of a consumer; those in memory go."""
-        return self._view.peer in consumer.group.hosts or consumer.group.storage == "memory"
+    def _snapshot(self, request: JetStream.ApiRequest, asset: Asset) -> None:
+        """Let a stream be sent as an archive, with consumers as who leads them knows them."""
+        if read(SnapshotRequest, request.payload, is_strict=self._host.is_strict).no_consumers:
+            self._forward(request)
+            return
+
+        def gathered(consumers: tuple[ArchivedConsumer, ...], missing: list[str]) -> None:
+            if missing:
+                problem = f"nobody answers who leads consumer {', '.join(sorted(missing))}"
+                error = failure(ErrCode.STREAM_SNAPSHOT, err=problem).error
+                request.reply.set(refused("stream_snapshot", error))
+            else:
+                self._forward(msgspec.structs.replace(request, archived=consumers))
+
+        self._states.gather(asset, gathered)
 
     def _repeats(self, request: JetStream.ApiRequest, found: ApiSubject) -> bool:
         """Answer a request for a stream that there is and is led here; False: it is another one.
@@ -341,13 +396,17 @@ class _NotMineError(Exception):
 
 
 def _handlers(
-    office: Office, streams: StreamRequests, accounts: AccountRequests
+    office: Office,
+    streams: StreamRequests,
+    accounts: AccountRequests,
+    restores: RestoreRequests,
 ) -> dict[str, Callable[[JetStream.ApiRequest, ApiSubject], None]]:
     """Return who carries out what the meta leader is asked by users of an account."""
     consumers, listing = ConsumerRequests(office), Listing(office)
     return {
         "stream_create": streams.create,
         "stream_update": streams.update,
+        "stream_restore": restores.begin,
         "stream_remove_peer": streams.remove_peer,
         "stream_cancel_move": streams.cancel_move,
         "stream_delete": streams.delete,

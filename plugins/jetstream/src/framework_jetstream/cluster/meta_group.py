@@ -18,6 +18,7 @@ from typing_extensions import override
 from framework.actors import Component
 from framework_jetstream.api.saved import SavedGroup, text_of
 from framework_jetstream.cluster.cluster_api import ClusterApi
+from framework_jetstream.cluster.consumer_states import ConsumerStates
 from framework_jetstream.cluster.decisions import Decisions
 from framework_jetstream.cluster.founder import Founder
 from framework_jetstream.cluster.gathering import Gathering
@@ -33,6 +34,7 @@ from framework_jetstream.meta.assignments import (
 from framework_jetstream.meta.effects import (
     Answer,
     ChangeAsset,
+    Confirmed,
     ServerRemoved,
     StartAsset,
     StopAsset,
@@ -45,7 +47,10 @@ from framework_jetstream.meta.letters import (
     Leaving,
     Moved,
     NotALetterError,
+    NotRestored,
+    Restored,
     Retire,
+    TakeArchive,
     bytes_from_letter,
     letter_from_bytes,
     subject_of_peer,
@@ -134,6 +139,11 @@ class MetaGroup(Component):
 
         moved: Moved
 
+    class Offer(Struct, frozen=True):
+        """All of an archive is here."""
+
+        restored: Restored
+
     class _Later(Struct, frozen=True):
         then: Callable[[], object]
 
@@ -157,7 +167,7 @@ class MetaGroup(Component):
         advisories: Advisories,
         tracking: ApiTracking,
         forward: Callable[[JetStream.ApiRequest], object],
-        perform: Callable[[Effect], object],
+        perform: Callable[[Effect | Confirmed | TakeArchive | NotRestored], object],
         report: Callable[[str], object],
         clock: Callable[[], int],
         start: int,
@@ -191,6 +201,7 @@ class MetaGroup(Component):
         self._records: dict[str, ServerRecord] = {}
         self._is_changing = False
         self._is_removed = False
+        self._is_confirmed = False
         self._saved_index = 0
         self._ticks = 0
         self._told: set[str] = set()
@@ -234,8 +245,8 @@ class MetaGroup(Component):
                 self._begin(file)
             case MetaGroup.Request(request):
                 self._api.take(request)
-            case MetaGroup.Report(moved):
-                self._report_moved(moved)
+            case MetaGroup.Report() | MetaGroup.Offer():
+                self._tell_leader(message)
             case MetaGroup._Later(then):
                 then()
             case _:
@@ -244,22 +255,33 @@ class MetaGroup(Component):
 
     @override
     def on_start(self) -> None:
+        gathering = Gathering(
+            exchange=self._exchange,
+            account=self._account,
+            peer=self._view.peer,
+            later=self._call_later,
+            tell=self._call,
+        )
+        self._states = ConsumerStates(
+            view=self._view,
+            book=self._book,
+            exchange=self._exchange,
+            gathering=gathering,
+            ask=partial(self._link.ask, self.actor_ref),
+            tell=self._call,
+        )
         self._api = ClusterApi(
             view=self._view,
             leader=self.leader,
             decisions=self.decisions,
-            gathering=Gathering(
-                exchange=self._exchange,
-                account=self._account,
-                peer=self._view.peer,
-                later=self._call_later,
-                tell=lambda then: self.actor_ref.tell(MetaGroup._Later(then)),
-            ),
+            gathering=gathering,
+            states=self._states,
             book=self._book,
             host=self._host,
             forward=self._forward,
             tracking=self._tracking,
             ask=partial(self._link.ask, self.actor_ref),
+            send=self._send_or_take,
             later=self._call_later,
             clock=self._clock,
         )
@@ -268,6 +290,9 @@ class MetaGroup(Component):
     def on_stop(self) -> None:
         if self._founder is not None:
             self._say(ALL, Leaving(self._host.server_id))
+
+    def _call(self, then: Callable[[], object]) -> None:
+        self.actor_ref.tell(MetaGroup._Later(then))
 
     def _call_later(self, delay_s: float, then: Callable[[], object]) -> None:
         self.tell_later(delay_s, MetaGroup._Later(then))
@@ -291,6 +316,7 @@ class MetaGroup(Component):
         for subject in (ALL, subject_of_peer(self._view.peer)):
             self._exchange.subscribe(account, subject, self._arrived)
         self._usage.begin(account)
+        self._states.begin(account)
         self._host.retire = lambda *asset: self._say(ALL, Retire(*asset))
         if founder.founded is not None:
             self._open(founder.founded)
@@ -323,6 +349,13 @@ class MetaGroup(Component):
     def _send(self, peer: str, letter: AnyLetter) -> None:
         self._say(subject_of_peer(peer), letter)
 
+    def _send_or_take(self, peer: str, letter: TakeArchive | NotRestored) -> None:
+        """Let a server have a letter that may be for this one."""
+        if peer == self._view.peer:
+            self._perform_for_asset(letter)
+        else:
+            self._send(peer, letter)
+
     def _say(self, subject: str, letter: AnyLetter) -> None:
         data = bytes_from_letter(self._view.peer, letter)
         self._exchange.publish(self._account(), subject, data)
@@ -349,8 +382,19 @@ class MetaGroup(Component):
                 self._finish_move(letter)
             case Retire():
                 self._retire(letter)
+            case Restored():
+                self._take_restored(sender, letter)
+            case TakeArchive() | NotRestored():
+                self._perform_for_asset(letter)
             case _:
                 self._founder.receive(sender, letter)
+
+    def _tell_leader(self, message: MetaGroup.Report | MetaGroup.Offer) -> None:
+        match message:
+            case MetaGroup.Report(moved):
+                self._report_moved(moved)
+            case MetaGroup.Offer(restored):
+                self._take_restored(self._view.peer, restored)
 
     def _report_moved(self, moved: Moved) -> None:
         if self.leader.is_in_office:
@@ -364,6 +408,16 @@ class MetaGroup(Component):
             self.decisions.decide(
                 lambda: self.leader.finish_move(moved.asset, moved.created_ns, moved.members)
             )
+
+    def _take_restored(self, sender: str, letter: Restored) -> None:
+        """Make a stream of what a server has taken of an archive, or let who leads do it."""
+        if self.leader.is_in_office:
+            try:
+                self._api.take_restored(sender, letter)
+            except msgspec.MsgspecError:
+                self._view.refused += 1
+        elif sender == self._view.peer and self._view.state.leader:
+            self._send(self._view.state.leader, letter)
 
     def _see_own_name(self, letter: AnyLetter) -> None:
         if isinstance(letter, Hello) and letter.server_id != self._host.server_id:
@@ -446,6 +500,9 @@ class MetaGroup(Component):
             return
         state = group_state(told.numbers, told.data)
         self._view.take_state(state)
+        if not self._is_confirmed and state.is_settled:
+            self._is_confirmed = True
+            self._perform_for_asset(Confirmed())
         if not (state.is_leader and self.leader.is_in_office):
             return
         if self._is_removed:

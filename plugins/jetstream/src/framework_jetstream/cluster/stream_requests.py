@@ -10,7 +10,7 @@ import msgspec
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
 from framework_jetstream.api.requests import is_empty_request, read
-from framework_jetstream.cluster.limits import check_can_be_shared, check_stream_shared
+from framework_jetstream.cluster.limits import check_stream_shared
 from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
 from framework_jetstream.meta.assignments import Asset, StreamAssignment
 from framework_jetstream.meta.requests import remove_peer
@@ -46,8 +46,12 @@ class StreamRequests:
         fill_in_window(self._office.host.config, wanted)
         config = settled(wanted)
         check_create(config, is_clustered=True)
-        check_origins(config, partial(_config_of, self._office.view.machine.state, request.account))
+        self.check_origins(request.account, config)
         return config
+
+    def check_origins(self, account: str, config: StreamConfig) -> None:
+        """Raise ApiFailure where a stream mirrors, or takes from, what makes no sense."""
+        check_origins(config, partial(_config_of, self._office.view.machine.state, account))
 
     def create(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         """Let there be a stream; who leads it answers."""
@@ -66,7 +70,7 @@ class StreamRequests:
         own = str(request.asker.client.get("cluster") or "")
 
         def decide() -> Any:
-            self._check_room(wanted.asset, config, is_new=True)
+            self.check_room(wanted.asset, config, is_new=True)
             return self._office.leader.create_stream(wanted, [cluster or own])
 
         self._office.decide(request, found.kind, decide)
@@ -82,7 +86,7 @@ class StreamRequests:
 
         def decide(order: Sequence[str] = ()) -> Any:
             before, config = self._changed_stream(asset, wanted)
-            self._check_room(asset, config, is_new=False)
+            self.check_room(asset, config, is_new=False)
             known = self._office.leader.state.stream(asset)
             assert known is not None
             data, reply = msgspec.json.encode(config), request.subject
@@ -122,12 +126,11 @@ class StreamRequests:
         found: ApiSubject,
         decide: Callable[[Sequence[str]], Any],
     ) -> None:
-        """Decide who gets a stream when it is known who leads it, and how large it is."""
-        asset = Asset(request.account, found.stream)
+        """Decide who gets a stream when it is known who leads it."""
 
         def told(infos: list[dict[str, Any]], _: list[str]) -> None:
             try:
-                order = self._order_of(asset, infos[0] if infos else {})
+                order = self._order_of(infos[0] if infos else {})
             except ApiFailure as refusal:
                 self._office.refuse(request, found.kind, refusal.error)
                 return
@@ -136,12 +139,11 @@ class StreamRequests:
         subject = f"$JS.API.STREAM.INFO.{found.stream}"
         self._office.gathering.ask(request.account, {found.stream: subject}, told)
 
-    def _order_of(self, asset: Asset, info: dict[str, Any]) -> list[str]:
+    def _order_of(self, info: dict[str, Any]) -> list[str]:
         """Return the peers of a stream of which something is known, who leads it first."""
         if not info:
             raise failure(ErrCode.CLUSTER_NOT_AVAILABLE)
         state = self._office.leader.state
-        check_can_be_shared(info, state.consumers(asset).values())
         cluster = info.get("cluster") or {}
         current = [it["name"] for it in cluster.get("replicas") or () if it.get("current")]
         peers = {it.name: it.peer for it in state.servers.values()}
@@ -162,7 +164,7 @@ class StreamRequests:
         asset = Asset(request.account, found.stream)
         self._office.confirm(request, found.kind, lambda: self._office.leader.cancel_move(asset))
 
-    def _check_room(self, asset: Asset, config: StreamConfig, *, is_new: bool) -> None:
+    def check_room(self, asset: Asset, config: StreamConfig, *, is_new: bool) -> None:
         """Raise ApiFailure where a stream takes subjects, or room, that its account has not."""
         others = []
         for known, found in self._office.leader.state.streams():

@@ -76,7 +76,8 @@ class UsageService:
         self._exchange.subscribe(account, usage_subject(self._peer), arrived)
 
     def _answer(self, number: int, asked: Arrived) -> None:
-        account, tiers = _account_of(asked.header), self._tiers_of(_account_of(asked.header)) or {}
+        account = account_of(asked.header)
+        tiers = self._tiers_of(account) or {}
 
         def say(told: Reply[list[StreamCount]]) -> None:
             counts = [it for it in told.get() if it.entry.account == account]
@@ -91,7 +92,8 @@ class UsageService:
             self._count(reply)
 
 
-def _account_of(header: bytes) -> str:
+def account_of(header: bytes) -> str:
+    """Return the account that a header of a request names; empty: none."""
     _, _, value = header.decode("utf-8", "replace").partition(f"{INFO_HEADER}: ")
     try:
         return str(json.loads(value.partition("\r\n")[0])["acc"])

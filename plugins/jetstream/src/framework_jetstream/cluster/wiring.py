@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from framework_jetstream.exchange import Exchange
     from framework_jetstream.host import Host
     from framework_jetstream.meta.assignments import StreamAssignment
+    from framework_jetstream.meta.letters import Restored
     from framework_jetstream.placement.records import PlacementPolicy
     from framework_jetstream.stream.book import StreamBook
 
@@ -68,6 +69,13 @@ class ClusterParts(Struct, kw_only=True):
         """Return the actor, and its arguments."""
         return MetaGroup, self.arguments
 
+    def join(self, host: Host) -> None:
+        """Let actors of streams and consumers know of the cluster."""
+        view = self.view
+        host.cluster_of, host.peer, host.moved = view.describe, view.peer, self.moved
+        host.assigned, host.is_current = view.assigned, view.is_current
+        host.restored, host.consumer_count = self.restored, view.consumer_count
+
     def begin_store(self) -> None:
         """Let the store say that it belongs to a cluster; before anything else is in it.
 
@@ -93,6 +101,10 @@ class ClusterParts(Struct, kw_only=True):
         """Let the meta leader know that an asset has the members that it is to have."""
         moved = Moved(Asset(*name), created_ns, members)
         self.server.component(META_GROUP).tell(MetaGroup.Report(moved))
+
+    def restored(self, restored: Restored) -> None:
+        """Let the meta leader know that all of an archive is here."""
+        self.server.component(META_GROUP).tell(MetaGroup.Offer(restored))
 
     def begin(self, link: EngineLink) -> None:
         """Let the meta group go on; the engine runs.

@@ -56,11 +56,16 @@ def tell_engine(
     )
 
 
+def is_logged(entry: ConsumerEntry) -> bool:
+    """Return whether the log knows of a consumer; else it is in memory only."""
+    is_in_memory = entry.stream.config.storage != "file" or entry.config.mem_storage
+    return not is_in_memory or bool(entry.replicas) or entry.is_logged
+
+
 def _saved(entry: ConsumerEntry) -> bytes:
     """Return what the log is to know of a consumer; empty: it is in memory only."""
     stream = entry.stream
-    is_in_memory = stream.config.storage != "file" or entry.config.mem_storage
-    if is_in_memory and not entry.replicas:
+    if not is_logged(entry):
         return b""
     return text_of(
         SavedConsumer(

@@ -28,7 +28,7 @@ from framework_jetstream.api.records import (
 )
 from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.api.times import ZERO, ns_from_text, text_from_ns
-from framework_jetstream.consumer.configuring import tell_engine
+from framework_jetstream.consumer.configuring import is_logged, tell_engine
 from framework_jetstream.consumer.consumer_advisories import ConsumerAdvisories
 from framework_jetstream.consumer.rules import check_group, check_update, settle_metadata
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
@@ -106,6 +106,8 @@ class Consumer(Component):
         """Make it in the engine, and go on where it stood."""
 
         state: ConsumerState
+        reply: Reply[bytes | None]
+        """Set when it is there."""
 
     def __init__(
         self,
@@ -129,6 +131,7 @@ class Consumer(Component):
         self._ended = ended
         self._asked: Reply[bytes | None] | None = None
         self._moving: Moving | None = None
+        self._is_logging = False
 
     @override
     def on_receive(self, message: object) -> object:
@@ -168,8 +171,8 @@ class Consumer(Component):
 
     def _take_config(self, message: Consumer.Adopt | Consumer.Update | Consumer.Change) -> None:
         match message:
-            case Consumer.Adopt(state):
-                self._adopt(state)
+            case Consumer.Adopt(state, reply):
+                self._adopt(state, reply)
             case Consumer.Update():
                 self._update(message)
             case Consumer.Change(config, reply):
@@ -239,7 +242,7 @@ class Consumer(Component):
     def _look(self) -> None:
         """Do what is due: let others have it too, or have it no more."""
         entry = self._entry
-        if not entry.group or not entry.is_leader:
+        if not entry.group or not entry.is_leader or self._is_logging:
             return
         found = self._host.assigned(self._asset)
         if found is None:
@@ -264,6 +267,9 @@ class Consumer(Component):
     def _share(self, group: Group) -> None:
         """Let other servers be added to a consumer that only this one has."""
         entry = self._entry
+        if not is_logged(entry):
+            self._log(group)
+            return
         entry.replicas = (group_number(group.name), number_of(self._host.peer))
         entry.is_leader = False  # until it leads the group
 
@@ -274,17 +280,34 @@ class Consumer(Component):
 
         self._command(Verb.OPEN_CONSUMER, shared)
 
+    def _log(self, group: Group) -> None:
+        """Let the log know of a consumer that was in memory alone; then others can be added."""
+        entry = self._entry
+        entry.is_logged = self._is_logging = True
+
+        def logged(told: EngineAnswer) -> None:
+            self._is_logging = False
+            if told.status:
+                entry.is_logged = False
+                self._later(LATER_S, self._look)
+            else:
+                self._share(group)
+
+        self._command(Verb.OPEN_CONSUMER, logged)
+
     def _command(self, verb: Verb, then: Callable[[EngineAnswer], object]) -> None:
         """Let the engine have the configuration."""
         tell_engine(self._entry, verb, self._link, self.actor_ref, then)
 
-    def _adopt(self, state: ConsumerState) -> None:
+    def _adopt(self, state: ConsumerState, reply: Reply[bytes | None]) -> None:
         numbers, waiting = engine_state(state)
+
+        def restored(_: EngineAnswer) -> None:
+            reply.set(None)
+
         made = Reply[bytes | None]()
         made.when_done(
-            lambda _: self._ask(
-                Verb.RESTORE_CONSUMER, lambda _: None, numbers=numbers, first=waiting
-            )
+            lambda _: self._ask(Verb.RESTORE_CONSUMER, restored, numbers=numbers, first=waiting)
         )
         self._open(made)
 
@@ -462,6 +485,9 @@ class Consumer(Component):
 
     def _say(self, kind: str, reply: Reply[bytes | None], told: EngineAnswer) -> None:
         entry = self._entry
+        if told.status:  # another server leads it by now
+            reply.set(refused(kind, failure(ErrCode.CLUSTER_NOT_AVAILABLE).error))
+            return
 
         def say(group: EngineAnswer | None) -> None:
             info = info_of(entry, told, self._clock())

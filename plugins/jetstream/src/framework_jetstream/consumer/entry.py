@@ -30,6 +30,8 @@ class ConsumerEntry(Struct, kw_only=True):
     """As of a stream."""
     replicas: tuple[int, ...] = ()
     """The same."""
+    is_logged: bool = False
+    """The same."""
     is_leader: bool = True
     """The same."""
     leads_since_ns: int = 0

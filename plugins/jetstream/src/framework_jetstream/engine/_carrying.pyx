@@ -18,13 +18,14 @@ from framework_jetstream.engine._groups cimport (
     group_close_abandoned, group_opened, refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
-from framework_jetstream.engine._reading cimport reading_command, reading_refuse
+from framework_jetstream.engine._reading cimport reading_command, reading_join, reading_refuse
 from framework_jetstream.engine._held_updates cimport update_prepare
 from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_stream_open
 from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_ABANDONED, CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, KEPT_NOWHERE, LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER,
+    CLOSE_ABANDONED, CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, KEPT_BY_ENTRIES, KEPT_IN_FILES, KEPT_NOWHERE,
+    LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER,
     OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE,
     RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by, slot_of,
 )
@@ -52,15 +53,31 @@ cdef int _open_logged(Engine* engine, Slot* slot, Command* command) noexcept nog
         answer_made(engine, command.id, STATUS_NOT_STORED, 0)
         return CARRIED_OUT
     carried = operation_propose(engine, slot, OP_CREATE, 0, 0, none, command)
-    if carried == CARRIED_OUT:
+    if carried == CARRIED_OUT and slot.kept == KEPT_IN_FILES:
         group_close(engine, slot.group, NULL)
     return carried
+
+
+cdef int _log_memory(Engine* engine, Slot* slot, Command* command) noexcept nogil:
+    """Let the log hear of a stream that was in memory alone, since others are to have it: what it has now is said with their group."""
+    slot.group = group_opened(engine, slot, NULL, command) if engine.log != NULL else NULL
+    if slot.group == NULL and engine.log != NULL:
+        return refused_as(engine, command)
+    if slot.group == NULL:
+        answer_made(engine, command.id, STATUS_NOT_STORED, 0)
+        return CARRIED_OUT
+    slot.kept = KEPT_BY_ENTRIES
+    slot.stream.stores_all = True
+    reading_join(engine, slot)
+    return _open_logged(engine, slot, command)
 
 
 cdef int _open(Engine* engine, Command* command) noexcept nogil:
     """Open a stream: texts are name, subjects, and what the log is to know; numbers are account, `Kept`, first sequence."""
     cdef Slot* slot = slot_of(engine, command.number)
     cdef bint is_logged = command.numbers[1] != KEPT_NOWHERE
+    if slot != NULL and is_logged and slot.kept == KEPT_NOWHERE:
+        return _log_memory(engine, slot, command)
     if slot == NULL:
         slot = slot_made(
             engine, command.number, command_text(command, 0), command.lengths[0], &command.limits,

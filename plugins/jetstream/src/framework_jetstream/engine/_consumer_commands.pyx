@@ -20,7 +20,7 @@ from framework_jetstream.engine._consumer_subjects cimport consumer_follow, cons
 from framework_jetstream.engine._delivery cimport consumer_expire
 from framework_jetstream.engine._filters cimport Wanting, filters_join, filters_leave, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport (
-    CARRIED_KEPT, CARRIED_OUT, group_close, group_describe, group_opened, group_propose, refused_as,
+    CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_NOW, group_close, group_describe, group_opened, group_propose, refused_as,
 )
 from framework_jetstream.engine._needs cimport consumer_followed
 from framework_jetstream.engine._pacing cimport pace_begin, pace_update
@@ -182,6 +182,21 @@ cdef void consumers_restored(Slot* slot) noexcept nogil:
         consumer = consumer.next
 
 
+cdef int _log_memory(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Let the log know from now on of a consumer that was in memory alone, before other servers are to have it."""
+    if slot.group == NULL or not command.lengths[2] or consumer.opening != NULL:
+        answer_made(engine, command.id, STATUS_NOT_NOW, 0)
+        return CARRIED_OUT
+    if consumer.group == NULL:
+        consumer.group = group_opened(engine, NULL, consumer, command)
+    if consumer.group == NULL:
+        return refused_as(engine, command)
+    consumer.opening = command
+    consumer.is_whole_due = 1
+    consumer_change(engine, consumer)
+    return CARRIED_KEPT
+
+
 cdef int _open(Engine* engine, Command* command) noexcept nogil:
     """Open a consumer: texts are its name and filters; where it pushes and its groups, with backoff behind; what the log is to know."""
     cdef Slot* slot = slot_of(engine, <uint64_t> command.numbers[0])
@@ -197,6 +212,8 @@ cdef int _open(Engine* engine, Command* command) noexcept nogil:
         return CARRIED_OUT
     if command.numbers[REPLICAS_AT]:
         return replicated_consumer_open(engine, consumer, command)
+    if consumer.slot != NULL:
+        return _log_memory(engine, slot, consumer, command)
     if command.lengths[2] and consumer.group == NULL and slot.group != NULL:
         consumer.group = group_opened(engine, NULL, consumer, command)
         if consumer.group == NULL:

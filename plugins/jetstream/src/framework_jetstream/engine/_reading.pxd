@@ -9,6 +9,7 @@ from framework_jetstream.store._segment cimport Buffer
 
 
 cdef void reading_begin(Engine* engine, Slot* slot) noexcept nogil
+cdef void reading_join(Engine* engine, Slot* slot) noexcept nogil
 cdef void reading_turn(Engine* engine) noexcept nogil
 cdef void reading_sweep(Engine* engine) noexcept nogil
 cdef void reading_want(Engine* engine, Slot* slot, uint64_t seq, uint32_t ahead) noexcept nogil

@@ -28,7 +28,7 @@ from framework_jetstream.engine._stream_commands cimport waiting_tell
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.replication._replicas cimport Replica
-from framework_jetstream.store._block cimport DATA_SLACK, Block, block_last_seq, block_release
+from framework_jetstream.store._block cimport DATA_SLACK, Block, block_last_seq, block_release, block_resident
 from framework_jetstream.store._bodies cimport bodies_begin, bodies_end, bodies_plain, bodies_read
 from framework_jetstream.store._segment cimport LiveRun, SegmentRow
 from framework_jetstream.stream._evicting cimport Sweep, messages_attach, messages_sweep
@@ -456,6 +456,15 @@ cdef void reading_begin(Engine* engine, Slot* slot) noexcept nogil:
     slot.stream.messages.resident = &engine.resident_bytes
     slot.stream.messages.fetch = _fetch
     slot.stream.messages.owner = slot
+
+
+cdef void reading_join(Engine* engine, Slot* slot) noexcept nogil:
+    """Let bytes of a stream go and come that were all here so far."""
+    cdef Messages* messages = &slot.stream.messages
+    cdef size_t at
+    for at in range(messages.block_begin, messages.block_end):
+        engine.resident_bytes += block_resident(messages.blocks[at].block)
+    reading_begin(engine, slot)
 
 
 # ---- what goes -----------------------------------------------------------------------------------------------------------

@@ -111,6 +111,33 @@ class Choices:
         except ApiFailure:
             return ()
 
+    def evacuated(
+        self, state: MetaState, request: PlacementRequest, hosts: Sequence[str], home: str
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return a cluster, and who is to have a stream there without the first of its servers.
+
+        Args:
+            state: What is assigned.
+            request: What the stream asks of placement.
+            hosts: Who has it; who is to have it no more first.
+            home: The cluster that it is in; if no other server can have it there, it goes
+                elsewhere as a whole.
+
+        Raises:
+            ApiFailure: There is no place.
+
+        Source: nats-server `jetstream_api.go`, `jsLeaderServerStreamMoveRequest`.
+        """
+        gone, *stay = hosts
+        elsewhere = sorted({it.cluster for it in state.servers.values()} - {home})
+        try:
+            asked = replace(request, existing=tuple(stay), ignored=(gone,))
+            return self.place(state, asked, [home])
+        except ApiFailure:
+            if not elsewhere:
+                raise
+        return self.place(state, request, elsewhere)
+
     def peers_of_consumer(
         self,
         state: MetaState,

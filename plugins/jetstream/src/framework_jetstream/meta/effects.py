@@ -122,4 +122,11 @@ class ServerRemoved(Struct, frozen=True):
     """It is this one: JetStream ends here, and keeps its data."""
 
 
+class Confirmed(Struct, frozen=True):
+    """All that was committed before this server was started is applied: who leads has said so.
+
+    What this server has without an assignment now is nobody's. Said once, by no entry.
+    """
+
+
 Effect: TypeAlias = StartAsset | ChangeAsset | StopAsset | Answer | ServerPut | ServerRemoved

@@ -23,7 +23,7 @@ from framework_jetstream.meta.assignments import (
     record_from_bytes,
 )
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the entries that this version can apply."""
 
 
@@ -53,6 +53,14 @@ class AssignStream(Struct, frozen=True):
     """Let there be a stream."""
 
     stream: StreamAssignment
+
+
+class AssignRestored(Struct, frozen=True):
+    """Let there be a stream that one server has from an archive, with the consumers of that."""
+
+    stream: StreamAssignment
+    consumers: tuple[bytes, ...]
+    """Each a `ConsumerAssignment`."""
 
 
 class AssignConsumer(Struct, frozen=True):
@@ -120,6 +128,7 @@ Operation: TypeAlias = (
     PutServer
     | RemoveServer
     | AssignStream
+    | AssignRestored
     | AssignConsumer
     | Configure
     | Move
@@ -132,6 +141,7 @@ _WORDS: Final[dict[str, type[Any]]] = {
     "put_server": PutServer,
     "remove_server": RemoveServer,
     "assign_stream": AssignStream,
+    "assign_restored": AssignRestored,
     "assign_consumer": AssignConsumer,
     "configure": Configure,
     "move": Move,
@@ -140,6 +150,8 @@ _WORDS: Final[dict[str, type[Any]]] = {
     "remove": Remove,
 }
 _KINDS: Final = {kind: word for word, kind in _WORDS.items()}
+_NEEDS: Final[dict[type[Any], int]] = {AssignRestored: 2}
+"""Versions of those that not all versions know."""
 
 
 class Envelope(Struct, frozen=True, omit_defaults=True):
@@ -164,7 +176,7 @@ def about_of(operation: Operation) -> tuple[tuple[str, ...], ...]:
             return (("server", server.peer),)
         case RemoveServer(peer):
             return (("server", peer),)
-        case AssignStream(stream):
+        case AssignStream(stream) | AssignRestored(stream):
             return (("stream", stream.account, stream.name),)
         case _:
             return (name_of(operation.asset),)
@@ -178,7 +190,7 @@ def name_of(asset: Asset) -> tuple[str, ...]:
 def bytes_from_operation(operation: Operation, by: Origin = Origin()) -> bytes:  # noqa: B008
     """Return an entry."""
     envelope = Envelope(
-        VERSION,
+        _NEEDS.get(type(operation), 1),
         _KINDS[type(operation)],
         about_of(operation),
         Raw(_body_from_operation(operation)),

@@ -22,10 +22,12 @@ from framework_jetstream.meta.assignments import (
     ConsumerAssignment,
     Group,
     StreamAssignment,
+    bytes_from_record,
 )
 from framework_jetstream.meta.choices import Choices, Rules, hosts_of
 from framework_jetstream.meta.entries import (
     AssignConsumer,
+    AssignRestored,
     AssignStream,
     CancelMove,
     Configure,
@@ -167,6 +169,62 @@ class MetaLeader:
         group = self._group("S", peers, wanted.group.storage, cluster)
         return self._propose(AssignStream(replace(wanted, group=group)))
 
+    def plan(self, wanted: StreamAssignment, clusters: Sequence[str]) -> StreamAssignment:
+        """Return who is to have a stream whose archive is about to come; nothing is decided yet.
+
+        Args:
+            wanted: As of `create_stream`.
+            clusters: The same.
+
+        Raises:
+            ApiFailure: There is one of that name, or no place.
+        """
+        if self.state.find(wanted.asset) is not None:
+            raise failure(ErrCode.STREAM_NAME_EXISTS_RESTORE)
+        cluster, peers = self._choices.place(self.state, self._request_of(wanted), clusters)
+        return replace(wanted, group=self._group("S", peers, wanted.group.storage, cluster))
+
+    def adopt(
+        self, planned: StreamAssignment, by: str, consumers: Sequence[ConsumerAssignment]
+    ) -> Proposal | Existing:
+        """Let what one server has taken of an archive be a stream, and be brought to the others.
+
+        Args:
+            planned: As `plan` returned it; `config_before` of its group is what it is with one
+                replica.
+            by: The server.
+            consumers: Of the archive; their groups have a storage, and nothing else.
+
+        Raises:
+            ApiFailure: There is another one of that name.
+        """
+        known = self.state.find(planned.asset)
+        if known is not None and known.group.name == planned.group.name:
+            return Existing(planned.asset)
+        if known is not None:
+            raise failure(ErrCode.STREAM_NAME_EXISTS_RESTORE)
+        stream = replace(planned, group=self._brought(planned.group, by, planned.group.peers))
+        found = []
+        for it in consumers:
+            peers = self._choices.peers_of_consumer(self.state, stream, it, (by,))
+            group = self._group("C", peers, it.group.storage, stream.group.cluster)
+            group = self._brought(replace(group, config_before=it.config), by, peers)
+            found.append(bytes_from_record(replace(it, group=group)))
+        return self._propose(AssignRestored(stream, tuple(found)))
+
+    def _brought(self, group: Group, by: str, peers: tuple[str, ...]) -> Group:
+        """Return a group that one server has, and that is to be brought to others, if any."""
+        if set(peers) == {by}:
+            return replace(group, peers=(by,), config_before=b"")
+        target = (by, *(it for it in peers if it != by))[: len(peers)]
+        return replace(
+            group,
+            peers=(by,),
+            target=target,
+            target_cluster=group.cluster,
+            target_created_ns=self._unix_ns,
+        )
+
     def create_consumer(self, asset: Asset, wanted: ConsumerAssignment) -> Proposal | Existing:
         """Decide which servers of its stream get a consumer.
 
@@ -234,6 +292,35 @@ class MetaLeader:
         found = self._settled(wanted.asset)
         cluster, target = self._choices.place(self.state, self._request_of(wanted), clusters)
         return self._retarget(found, wanted, target, cluster, reply=reply)
+
+    def evacuate(
+        self, asset: Asset, peer: str = "", tags: Sequence[str] = (), reply: str = ""
+    ) -> Proposal:
+        """Let another server have a stream in place of one: `ACCOUNT.STREAM.MOVE`.
+
+        Args:
+            asset: The stream.
+            peer: Who is to have it no more; empty: the first of those that have it.
+            tags: That new servers must have, beside those of its placement.
+            reply: As in `configure`.
+
+        Raises:
+            ApiFailure: There is no such stream, the server does not have it, it is being moved,
+                or there is no place.
+        """
+        found = self.state.stream(asset)
+        if found is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        hosts = hosts_of(found)
+        if peer and peer not in hosts:
+            raise failure(ErrCode.CLUSTER_PEER_NOT_MEMBER)
+        request = self._request_of(found)
+        request = replace(request, tags=(*request.tags, *tags))
+        order = (peer or hosts[0], *(it for it in hosts if it != (peer or hosts[0])))
+        home = found.group.target_cluster or found.group.cluster
+        cluster, target = self._choices.evacuated(self.state, request, order, home)
+        self._settled(asset)
+        return self._retarget(found, found, target, cluster, reply=reply)
 
     def replace_peer(self, asset: Asset, peer: str) -> Proposal:
         """Let another server have what one has: `STREAM.PEER.REMOVE`.

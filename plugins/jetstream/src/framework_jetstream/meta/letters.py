@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from framework.errors import FrameworkError
+from framework_jetstream.api.errors import ApiError  # noqa: TC001 - a field of records
 from framework_jetstream.meta import founding
 from framework_jetstream.meta.assignments import Asset  # noqa: TC001 - a field of records
 from framework_jetstream.meta.founding import Letter
@@ -24,7 +25,8 @@ PREFIX: Final = "$FJS."
 ALL: Final = f"{PREFIX}META.ALL"
 RAFT: Final = f"{PREFIX}RAFT."
 """Behind it stands the number of a server, in 16 hexadecimal digits."""
-LETTER_BYTES_MAX: Final = 1 << 16
+LETTER_BYTES_MAX: Final = 1 << 23
+"""The longest are of archives: the configuration of a stream, and those of its consumers."""
 
 
 class Hello(Struct, frozen=True, kw_only=True):
@@ -58,16 +60,48 @@ class Moved(Struct, frozen=True):
 
 
 class Retire(Struct, frozen=True):
-    """Nobody has used a consumer for as long as it may be unused: the meta leader deletes it."""
+    """To the meta leader: delete a consumer that nobody has used for as long as it may be unused.
+
+    Or a stream of which its one server has nothing but a part of an archive.
+    """
 
     account: str
     stream: str
     consumer: str
+    """Empty: the stream itself."""
     created_ns: int
     """Of the one that is meant."""
 
 
-AnyLetter: TypeAlias = Letter | Hello | Leaving | Moved | Retire
+class TakeArchive(Struct, frozen=True):
+    """To a server: take the archive of a stream that is to be assigned when it is whole."""
+
+    stream: bytes
+    """A `StreamAssignment`; its group has all that are to have it."""
+
+
+class Restored(Struct, frozen=True):
+    """To the meta leader: all of an archive is here, let it be a stream."""
+
+    stream: bytes
+    """As it was said to the server."""
+    consumers: tuple[bytes, ...]
+    """Their configurations, JSON."""
+    is_late: bool = False
+    """Nobody waits for it any more: unless it is assigned, it is not to be."""
+
+
+class NotRestored(Struct, frozen=True):
+    """To a server: what it has taken of an archive is not to be a stream."""
+
+    group: str
+    """Name of the group that it would have had."""
+    error: ApiError
+
+
+AnyLetter: TypeAlias = (
+    Letter | Hello | Leaving | Moved | Retire | TakeArchive | Restored | NotRestored
+)
 _KINDS: Final[dict[str, type[AnyLetter]]] = {
     it.__name__: it
     for it in (
@@ -75,6 +109,9 @@ _KINDS: Final[dict[str, type[AnyLetter]]] = {
         Leaving,
         Moved,
         Retire,
+        TakeArchive,
+        Restored,
+        NotRestored,
         founding.Prepare,
         founding.Promise,
         founding.Accept,

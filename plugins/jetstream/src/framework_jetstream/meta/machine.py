@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
+from framework_jetstream.meta.assignments import ConsumerAssignment, record_from_bytes
 from framework_jetstream.meta.effects import (
     Answer,
     ChangeAsset,
@@ -25,6 +26,7 @@ from framework_jetstream.meta.effects import (
 )
 from framework_jetstream.meta.entries import (
     AssignConsumer,
+    AssignRestored,
     AssignStream,
     CancelMove,
     Configure,
@@ -179,6 +181,8 @@ class MetaMachine:
                 outcome = self._remove_server(operation.peer)
             case AssignStream():
                 outcome = self._assign_stream(index, operation.stream)
+            case AssignRestored():
+                outcome = self._assign_restored(index, operation)
             case AssignConsumer():
                 outcome = self._assign_consumer(index, operation)
             case Configure() | Move() | CancelMove():
@@ -209,6 +213,16 @@ class MetaMachine:
             return _same_or(known, stream)
         self._begin(stream.asset, replace(stream, revision=index))
         return Outcome.DONE
+
+    def _assign_restored(self, index: int, assign: AssignRestored) -> Outcome:
+        outcome, asset = self._assign_stream(index, assign.stream), assign.stream.asset
+        if outcome is not Outcome.DONE:
+            return outcome
+        for data in assign.consumers:
+            consumer = record_from_bytes(ConsumerAssignment, data)
+            found = replace(consumer, revision=index)
+            self._begin(asset._replace(consumer=consumer.name), found)
+        return outcome
 
     def _assign_consumer(self, index: int, assign: AssignConsumer) -> Outcome:
         stream = self.state.stream(assign.asset)

@@ -72,6 +72,15 @@ class GroupState(Struct, frozen=True):
     members: tuple[Member, ...] = ()
     """What its leader knows; of other servers' making, there are none of use."""
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is applied that was committed when this server was started.
+
+        An entry of the leader's own term is committed only when a majority has all before it.
+        """
+        is_of_term = self.leader and self.last_term == self.term
+        return bool(is_of_term and self.applied == self.commit == self.last_index)
+
 
 def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
     """Return what the engine has answered to GROUP_STATE."""
@@ -162,9 +171,15 @@ class ClusterView:
         Returns:
             None: it is nobody's, or this server may not know what is newest.
         """
-        state = self.state
-        is_there = state.leader and state.applied >= state.commit
-        return self.machine.state.find(Asset(*name)) if is_there else None
+        return self.machine.state.find(Asset(*name)) if self.is_current() else None
+
+    def is_current(self) -> bool:
+        """Return whether this server knows what is newest of what is assigned."""
+        return bool(self.state.leader) and self.state.applied >= self.state.commit
+
+    def consumer_count(self, account: str, stream: str) -> int:
+        """Return how many consumers are assigned to a stream."""
+        return len(self.machine.state.consumers(Asset(account, stream)))
 
     def describe(
         self,

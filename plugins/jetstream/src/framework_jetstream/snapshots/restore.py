@@ -61,6 +61,8 @@ class Origin(Struct, frozen=True, kw_only=True):
     """Where the pieces are sent."""
     body_max: int
     """Bytes of a message."""
+    group: str = ""
+    """Name of the group that the meta group is to assign; empty: it is this server's alone."""
 
 
 class Restore(Component):
@@ -73,6 +75,8 @@ class Restore(Component):
         advisories: Told of the end.
         finish: Called with the consumers of a stream that is whole, and what is answered when it
             is there.
+        begun: Called when pieces can come.
+        given_up: Called when nothing is left of it.
         clock: Returns the Unix time in nanoseconds.
     """
 
@@ -93,6 +97,8 @@ class Restore(Component):
         exchange: Exchange,
         advisories: Advisories,
         finish: Callable[[Origin, list[ArchivedConsumer], Reply[bytes | None]], object],
+        begun: Callable[[], object],
+        given_up: Callable[[Origin], object],
         clock: Callable[[], int],
     ) -> None:
         super().__init__()
@@ -101,6 +107,8 @@ class Restore(Component):
         self._exchange = exchange
         self._advisories = advisories
         self._finish = finish
+        self._begun = begun
+        self._given_up = given_up
         self._clock = clock
         self._decoder = Decoder()
         self._head = ArchiveHead()
@@ -124,6 +132,7 @@ class Restore(Component):
 
         self._tag = self._exchange.subscribe(origin.account_number, origin.subject, take)
         self._expect()
+        self._begun()
 
     @override
     def on_stop(self) -> None:
@@ -227,7 +236,8 @@ class Restore(Component):
         }
         is_file = config.storage == "file"
         account, created_ns = self._origin.asker.account, self._origin.created_ns
-        saved = SavedStream(account, created_ns, config, is_unfinished=True)
+        group = self._origin.group
+        saved = SavedStream(account, created_ns, config, is_unfinished=True, group=group)
         self._link.ask(
             self.actor_ref,
             Verb.OPEN_STREAM,
@@ -285,6 +295,7 @@ class Restore(Component):
         if self._is_open:
             number = self._origin.number
             self._link.ask(self.actor_ref, Verb.CLOSE_STREAM, number, then=lambda _: None)
+        self._given_up(self._origin)
         self._tell_end()
         if reply:
             self._reply = reply

@@ -8,7 +8,9 @@ import msgspec
 
 from framework.actors import Reply
 from framework_jetstream.api.records import ConsumerConfig, StreamConfig
-from framework_jetstream.meta.effects import ChangeAsset, StartAsset, StopAsset
+from framework_jetstream.meta.assignments import StreamAssignment, record_from_bytes
+from framework_jetstream.meta.effects import ChangeAsset, Confirmed, StartAsset, StopAsset
+from framework_jetstream.meta.letters import NotRestored, TakeArchive
 from framework_jetstream.meta.peers import group_number, number_of
 from framework_jetstream.stream.book import StreamEntry
 from framework_jetstream.stream.stream import Stream
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from framework.actors import ActorRef
     from framework_jetstream.host import Host
     from framework_jetstream.meta.assignments import Asked, Asset, Group
+    from framework_jetstream.stream.archives import Archives
     from framework_jetstream.stream.book import StreamBook
 
 
@@ -31,6 +34,7 @@ class AssignedAssets:
     Args:
         book: The streams of this server.
         host: The server.
+        archives: Taken here, of which some are assigned.
         begin: Makes the actor of a stream.
     """
 
@@ -39,11 +43,26 @@ class AssignedAssets:
         *,
         book: StreamBook,
         host: Host,
+        archives: Archives,
         begin: Callable[[StreamEntry], ActorRef[Stream]],
     ) -> None:
         self._book = book
         self._host = host
+        self._archives = archives
         self._begin = begin
+
+    def take_word(self, word: Confirmed | TakeArchive | NotRestored) -> None:
+        """Do what the meta leader says of an archive, or leave nothing of what is nobody's."""
+        match word:
+            case TakeArchive(stream):
+                try:
+                    self._archives.take(record_from_bytes(StreamAssignment, stream))
+                except msgspec.MsgspecError as error:
+                    self._host.report(f"No archive is taken: {error}")
+            case NotRestored(group, error):
+                self._archives.refuse(group, error)
+            case Confirmed():
+                self._archives.drop_unassigned()
 
     def take(self, effect: StartAsset | StopAsset | ChangeAsset) -> None:
         """Carry out an effect."""
@@ -59,14 +78,18 @@ class AssignedAssets:
         asset = effect.asset
         entry = self._book.get(asset.account, asset.stream)
         if not asset.consumer:
-            if entry is None:
+            if entry is None and not self._archives.adopt(effect):
                 self._start_stream(effect)
+            elif entry is None:
+                pass  # it is there already
             elif entry.group != effect.group.name:
                 problem = f"stream {asset.stream} of account {asset.account} is another one here"
                 self._host.report(f"{problem}: group {effect.group.name} is not served")
             elif entry.stream is not None:
                 entry.stream.tell(Stream.Look())  # it was there already, and may have to move
             return
+        if entry is None and self._archives.is_unfinished(asset):
+            return  # it goes with its stream
         if entry is None or entry.stream is None:
             self._host.report(f"consumer {asset.consumer} has no stream {asset.stream} here")
             return
@@ -130,6 +153,8 @@ class AssignedAssets:
         """Have it no more; what may not be deleted stays as it is."""
         asset = effect.asset
         entry = self._book.get(asset.account, asset.stream)
+        if effect.may_delete:
+            self._archives.drop(effect.group_name)
         if entry is None or entry.stream is None:
             return
         if not effect.may_delete:

@@ -31,6 +31,8 @@ class StreamEntry(Struct, kw_only=True):
     """Name of its group, where the meta group has assigned it; empty: it is this server's alone."""
     replicas: tuple[int, ...] = ()
     """Number of the group at all servers, and theirs; empty: there is one replica."""
+    is_logged: bool = False
+    """It is in memory, and the log hears of it nevertheless, since others are to have it."""
     revision: int = 0
     """Of what the meta group says, from which `config` is."""
     is_leader: bool = True

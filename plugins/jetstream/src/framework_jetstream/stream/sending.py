@@ -44,6 +44,10 @@ class SnapshotAsked(MessageRequest, Protocol):
     def asker(self) -> Asker:
         """Named in advisories."""
 
+    @property
+    def archived(self) -> tuple[ArchivedConsumer, ...]:
+        """Consumers that this server has not."""
+
 
 class Sending:
     """Begins to send a stream; each request raises ApiFailure.
@@ -94,8 +98,10 @@ class Sending:
         wanted = read(SnapshotRequest, request.payload, is_strict=self._host.is_strict)
         if not is_literal(wanted.deliver_subject):
             raise failure(ErrCode.SNAPSHOT_DELIVER_SUBJECT_INVALID)
-        consumers: list[ArchivedConsumer] = []
-        entries = [] if wanted.no_consumers else list(self._entry.consumers.values())
+        consumers: list[ArchivedConsumer] = list(request.archived)
+        known = {it.config.name for it in request.archived}
+        here = [] if wanted.no_consumers else self._entry.consumers.values()
+        entries = [it for it in here if it.config.name not in known]
 
         def take(entry: ConsumerEntry, told: EngineAnswer) -> None:
             if not told.status:

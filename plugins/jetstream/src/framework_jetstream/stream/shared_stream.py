@@ -120,6 +120,15 @@ class SharedStream:
         if entry.replicas:
             self._moving.look()
 
+    def hold(self) -> None:
+        """Do nothing until it is the stream that was assigned."""
+        self._is_changing = True
+
+    def go_on(self) -> None:
+        """Do what is due."""
+        self._is_changing = False
+        self.look()
+
     def follow(self, index: int, description: bytes) -> None:
         """Be what an entry says that another server has proposed."""
         saved = saved_from_text(description)
@@ -150,6 +159,9 @@ class SharedStream:
     def _share(self, group: Group) -> None:
         """Let other servers be added to a stream that only this one has."""
         entry = self._entry
+        if entry.config.storage == "memory" and not entry.is_logged:
+            self._log(group)
+            return
         entry.replicas = (group_number(group.name), number_of(self._host.peer))
         entry.is_leader = False  # until it leads the group
         self._link.listen_to_stream(entry.number, self._owner.actor_ref)
@@ -160,6 +172,21 @@ class SharedStream:
                 self._owner.call_later(LATER_S, self.look)
 
         self._owner.ask_open(self._host.account_number(entry.account), shared)
+
+    def _log(self, group: Group) -> None:
+        """Let the log hear of a stream that was in memory alone; then others can be added."""
+        entry = self._entry
+        entry.is_logged = self._is_changing = True
+
+        def logged(told: EngineAnswer) -> None:
+            self._is_changing = False
+            if told.status:
+                entry.is_logged = False
+                self._owner.call_later(LATER_S, self.look)
+            else:
+                self._share(group)
+
+        self._owner.ask_open(self._host.account_number(entry.account), logged)
 
     def _answer(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -6,7 +6,6 @@ Size: one handler for each request of the API.
 from __future__ import annotations
 
 import struct
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,11 +43,9 @@ from framework_jetstream.consumer.entry import ConsumerEntry
 from framework_jetstream.consumer.rules import (
     check_new,
     check_partition,
-    check_replicas,
     settle_ending,
     settle_metadata,
 )
-from framework_jetstream.consumer.rules import settled as settled_consumer
 from framework_jetstream.consumer.terms import BURST_BYTES
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
 from framework_jetstream.engine.verbs import (
@@ -67,6 +64,7 @@ from framework_jetstream.sourcing.served import (
 )
 from framework_jetstream.sourcing.sourcing import Sourcing
 from framework_jetstream.stream.account_limits import fill_in_window, limits_for
+from framework_jetstream.stream.adopting import Adopting
 from framework_jetstream.stream.message_requests import MessageRequests
 from framework_jetstream.stream.rules import limits_of, updated
 from framework_jetstream.stream.sending import Sending
@@ -125,6 +123,8 @@ class Stream(Component):
         headers: Mapping[str, tuple[str, ...]] = {}
         said: dict[str, str] = field(default_factory=dict)
         """Headers of its answer."""
+        archived: tuple[ArchivedConsumer, ...] = ()
+        """Consumers of other servers, for an archive."""
 
     class Adopt(Struct, frozen=True):
         """Go on with what was restored in the engine."""
@@ -208,6 +208,8 @@ class Stream(Component):
         self._successors: dict[str, Stream.StartConsumer] = {}
         """Assigned consumers whose predecessors of the same name have not ended here yet."""
         self._asked: Reply[bytes | None] | None = None
+        self._adopting: Adopting | None = None
+        self._restored: Reply[bytes | None] | None = None
         self._group_told: tuple[tuple[int, ...], bytes] | None = None
         messages = MessageRequests(entry, host, self._ask)
         sending = Sending(
@@ -337,6 +339,9 @@ class Stream(Component):
         self._sourcing.follow(self._entry.config)
         self._entry.leads_since_ns = self._clock()
         self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.STREAM,))
+        reply, self._restored = self._restored, None
+        if reply is not None:
+            self._answer_info("stream_create", reply)
         reply, self._asked = self._asked, None
         if reply is not None and self._clock() - self._entry.created_ns <= ASKED_NS:
             self._tell("create")
@@ -365,7 +370,7 @@ class Stream(Component):
             then,
             numbers=(
                 account_number,
-                1 if config.storage == "file" else 2 * bool(self._entry.replicas),
+                1 if config.storage == "file" else 2 * self._is_logged,
                 config.first_seq,
                 0,
                 *replica_numbers(self._entry.replicas),
@@ -392,6 +397,7 @@ class Stream(Component):
                 saved.created_ns,
                 group=saved.group,
                 replicas=saved.replicas,
+                is_logged=True,
             )
             then = partial(self._consumer_opened, entry, opened)
             tell_engine(entry, Verb.OPEN_CONSUMER, self._link, self.actor_ref, then)
@@ -407,10 +413,15 @@ class Stream(Component):
         else:
             opened()
 
+    @property
+    def _is_logged(self) -> bool:
+        entry = self._entry
+        return entry.config.storage == "file" or bool(entry.replicas) or entry.is_logged
+
     def _saved(self, config: StreamConfig) -> bytes:
         """Return what the log is to know of the stream; empty: it has none."""
         entry = self._entry
-        if config.storage != "file" and not entry.replicas:
+        if not self._is_logged:
             return b""
         return text_of(
             SavedStream(
@@ -425,23 +436,43 @@ class Stream(Component):
 
     def _adopt(self, request: Stream.Adopt) -> None:
         self._tell("create")
-        self.describe(Verb.UPDATE_STREAM, lambda _: self._adopt_consumers(request))
+        if self._entry.group:
+            self._shared.hold()
+            self._adopting = Adopting(request, self._adopt_assigned)
+        else:
+            self.describe(Verb.UPDATE_STREAM, lambda _: self._adopt_consumers(request))
+
+    def _adopt_assigned(self, request: Stream.Adopt) -> None:
+        """Be the stream that was assigned, now that all consumers of the archive are here.
+
+        What has stopped before leaves a stream that is unfinished, and its assignment is taken
+        back.
+        """
+
+        def adopted(_: EngineAnswer) -> None:
+            self._adopting = None
+            self._sourcing.follow(self._entry.config)
+            found = self._host.assigned((self._entry.account, self._entry.config.name, ""))
+            if found is not None and found.group.target:
+                self._restored = request.reply  # who asked goes on when it is led again
+            else:
+                self._answer_info("stream_create", request.reply)
+            self._shared.go_on()
+            for it in self._consumers.values():
+                if it.consumer is not None:
+                    it.consumer.tell(Consumer.Change(it.config, Reply()))
+
+        self.describe(Verb.UPDATE_STREAM, adopted)
 
     def _adopt_consumers(self, request: Stream.Adopt) -> None:
-        """Make the consumers of an archive; those that make no sense here are left out."""
+        """Make the consumers of an archive."""
         self._sourcing.follow(self._entry.config)
-        for archived in request.consumers:
-            config = archived.config
-            config.name = config.name or config.durable_name
-            with suppress(ApiFailure):
-                if config.name not in self._consumers:
-                    check_replicas(config, self._entry.config, is_clustered=False)
-                    settled = settled_consumer(config, self._entry.config)
-                    settle_ending(settled)
-                    consumer = self._begin_consumer(
-                        self._link.next_consumer(), settled, self._clock()
-                    )
-                    consumer.tell(Consumer.Adopt(archived.state))
+        for it in request.consumers:
+            if it.config.name not in self._consumers:
+                consumer = self._begin_consumer(
+                    self._link.next_consumer(), it.config, self._clock()
+                )
+                consumer.tell(Consumer.Adopt(it.state, Reply()))
         self._answer_info("stream_create", request.reply)
 
     def _repeat_create(self, request: Stream.Request) -> None:
@@ -543,7 +574,8 @@ class Stream(Component):
             self._ask(Verb.LIST_SUBJECTS, subjects, first=wanted.subjects_filter.encode())
 
         def finish(told: EngineAnswer) -> None:
-            state = state_from_numbers(told.numbers, self._entry.consumer_count)
+            everywhere = self._host.consumer_count(self._entry.account, self._entry.config.name)
+            state = state_from_numbers(told.numbers, everywhere or self._entry.consumer_count)
             state.deleted = found.get("deleted")
             paged = {"total": 0, "offset": 0, "limit": 0}
             if "subjects" in found:
@@ -665,7 +697,8 @@ class Stream(Component):
             group=request.group,
             replicas=request.replicas,
         )
-        consumer.tell(Consumer.Open(request.reply))
+        if self._adopting is None or not self._adopting.take(request.config.name, consumer):
+            consumer.tell(Consumer.Open(request.reply))
 
     def _change_consumer(
         self, group: str, config: ConsumerConfig, reply: Reply[bytes | None]
@@ -705,6 +738,7 @@ class Stream(Component):
         *,
         group: str = "",
         replicas: tuple[int, ...] = (),
+        is_logged: bool = False,
     ) -> ConsumerEntry:
         """Have one more consumer."""
         stream = self._entry.config
@@ -717,6 +751,7 @@ class Stream(Component):
             created_ns=created_ns,
             group=group,
             replicas=replicas,
+            is_logged=is_logged,
             is_leader=not replicas,
             burst_bytes=stream.max_msg_size if stream.max_msg_size > 0 else BURST_BYTES,
         )

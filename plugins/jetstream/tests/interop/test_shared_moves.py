@@ -1,0 +1,203 @@
+"""Streams that get other servers: in memory with all they have, or moved away by an operator."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from framework.testing import OURS, RawClient
+from plugins.jetstream.tests.interop import shared_clusters as shared
+from plugins.jetstream.tests.interop.shared_streams import (
+    fill,
+    is_whole,
+    made,
+    pulled,
+    step_down,
+    stored,
+    told,
+)
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+
+NAMES = shared.NAMES
+LARGE = 64 * 1024
+MANY = 100
+"""Messages of LARGE bytes that take more than a stream may have that is in the log as a whole."""
+
+
+@pytest.fixture
+def api_of(log_in):
+    """Return a function that returns the API as a client of a server has it."""
+    raws = []
+
+    def connect(server, timeout_s=3.0):
+        raw, api = shared.connected(server, log_in, timeout_s)
+        raws.append(raw)
+        return api
+
+    yield connect
+    for raw in raws:
+        raw.close()
+
+
+@pytest.fixture
+def system(log_in):
+    """Return a function that returns the answer to a user of the system account."""
+
+    def ask(server, what, payload=b"", timeout_s=3.0):
+        with RawClient(server.port, timeout_s=timeout_s) as raw:
+            requests = log_in(raw, user="sys", **{"pass": "x"})
+            return json.loads(requests.ask(f"$JS.API.{what}", payload)[1])
+
+    return ask
+
+
+def scale(api, name, replicas):
+    config = api(f"STREAM.INFO.{name}")["config"]
+    return api(f"STREAM.UPDATE.{name}", {**config, "num_replicas": replicas})
+
+
+def test_a_stream_in_memory_gets_replicas_and_loses_them_with_all_it_has(clusters, api_of):
+    servers = clusters(OURS)
+    api = api_of(servers["n2"])
+    consumers = fill(api, "MEM", storage="memory", num_replicas=1, keep_one=False)
+    before = told(api, "MEM", consumers)
+    assert scale(api, "MEM", 3)["config"]["num_replicas"] == 3
+    shared.until(lambda: is_whole(api, "MEM", 3))
+    grown = told(api, "MEM", consumers)
+
+    assert grown[1:] == before[1:]
+    step_down(api, "STREAM", "MEM")
+    shared.until(lambda: told(api, "MEM", consumers)[1:] == before[1:])
+    again = api.requests.ask("MEM.0", b"", [("Nats-Msg-Id", "id0")])[1]
+    assert json.loads(again)["duplicate"]
+    assert stored(api, "MEM.1", b"new", 100) == 31
+    assert scale(api, "MEM", 1)["config"]["num_replicas"] == 1
+    shared.until(lambda: is_whole(api, "MEM", 1))
+    assert told(api, "MEM", consumers)[2][:30] == before[2]
+    assert scale(api, "MEM", 3)["config"]["num_replicas"] == 3
+    shared.until(lambda: is_whole(api, "MEM", 3))
+    assert stored(api, "MEM.1", b"newer", 101) == 32
+    assert api("STREAM.DELETE.MEM")["success"]
+
+
+def test_a_large_stream_in_memory_gets_replicas_while_it_grows(clusters, api_of):
+    servers = clusters(OURS)
+    api = api_of(servers["n1"])
+    made(api, "STREAM.CREATE.BIG", config_of("BIG", storage="memory"))
+    payload = b"x" * LARGE
+    for number in range(MANY):
+        api.requests.send("BIG.0", payload + b"%d" % number)
+    shared.until(lambda: api("STREAM.INFO.BIG")["state"]["messages"] == MANY)
+    assert scale(api, "BIG", 3)["config"]["num_replicas"] == 3
+    for number in range(20):
+        assert stored(api, "BIG.1", b"m%d" % number, number) == MANY + number + 1
+    shared.until(lambda: is_whole(api, "BIG", 3))
+    step_down(api, "STREAM", "BIG")
+
+    state = shared.until(lambda: api("STREAM.INFO.BIG").get("state"))
+    assert (state["messages"], state["last_seq"]) == (MANY + 20, MANY + 20)
+    for seq in (1, MANY, MANY + 1, MANY + 20):
+        assert api("STREAM.MSG.GET.BIG", {"seq": seq})["message"]["seq"] == seq
+    assert api("STREAM.DELETE.BIG")["success"]
+
+
+def test_a_consumer_in_memory_follows_its_stream(clusters, api_of):
+    servers = clusters(OURS)
+    api = api_of(servers["n3"])
+    made(api, "STREAM.CREATE.FILE", config_of("FILE"))
+    for number in range(10):
+        stored(api, "FILE.0", b"%d" % number, number)
+    config = {"durable_name": "M", "ack_policy": "explicit", "ack_wait": 10**12}
+    config |= {"mem_storage": True}
+    made(api, "CONSUMER.CREATE.FILE.M", {"stream_name": "FILE", "config": config})
+    taken = pulled(api, "FILE", "M", 4)
+    api.requests.ask(taken[0][1].decode(), b"+ACK")
+    assert scale(api, "FILE", 3)["config"]["num_replicas"] == 3
+    shared.until(lambda: is_whole(api, "FILE", 3))
+    shared.until(lambda: len(api("CONSUMER.INFO.FILE.M")["cluster"].get("replicas") or ()) == 2)
+    step_down(api, "CONSUMER", "FILE.M")
+    info = api("CONSUMER.INFO.FILE.M")
+
+    places = info["ack_floor"]["stream_seq"], info["num_ack_pending"], info["num_pending"]
+    assert places == (1, 3, 6)
+    assert int(pulled(api, "FILE", "M", 1)[0][2][-1:]) >= 4
+    assert api("STREAM.DELETE.FILE")["success"]
+
+
+def config_of(name, **more):
+    return {"name": name, "subjects": [f"{name}.>"], "num_replicas": 1, **more}
+
+
+@pytest.mark.peer(shared.REAL)
+def test_moves_are_answered_as_by_the_real_one(clusters, api_of, system):
+    found = []
+    for kind in (OURS, shared.REAL):
+        servers = clusters(kind)
+        api = api_of(servers["n1"])
+        made(api, "STREAM.CREATE.ONE", config_of("ONE"))
+        made(api, "STREAM.CREATE.ALL", config_of("ALL", num_replicas=3))
+        leader = shared.until(lambda at=api: at("STREAM.INFO.ONE")["cluster"].get("leader"))
+        other = next(it for it in NAMES if it != leader)
+        asked = {
+            "no account": ("MOVE.NO.ONE", b""),
+            "no stream": ("MOVE.APP.NO", b""),
+            "no server": ("MOVE.APP.ONE", {"server": "n9"}),
+            "another cluster": ("MOVE.APP.ONE", {"server": leader, "cluster": "x"}),
+            "a server that has it not": ("MOVE.APP.ONE", {"server": other}),
+            "no JSON": ("MOVE.APP.ONE", b"{"),
+            "an unknown field": ("MOVE.APP.ONE", {"what": 1}),
+            "tags that nobody has": ("MOVE.APP.ONE", {"tags": ["no"]}),
+            "nowhere to go": ("MOVE.APP.ALL", b""),
+            "nothing to cancel": ("CANCEL_MOVE.APP.ONE", b""),
+            "no stream to cancel": ("CANCEL_MOVE.APP.NO", b""),
+            "no account to cancel": ("CANCEL_MOVE.NO.ONE", b""),
+        }
+        said = {}
+        for what, (subject, payload) in asked.items():
+            answered = system(servers["n2"], f"ACCOUNT.STREAM.{subject}", payload)
+            said[what] = (answered["type"], answered.get("error"))
+        found.append(said)
+        for name in ("ONE", "ALL"):
+            assert api(f"STREAM.DELETE.{name}")["success"]
+
+    assert found[0] == found[1]
+
+
+@pytest.mark.peer(shared.REAL)
+@pytest.mark.parametrize("storage", ["file", "memory"])
+def test_a_stream_is_moved_away_from_its_server(cluster, api_of, system, storage):
+    api = api_of(cluster["n1"])
+    made(api, "STREAM.CREATE.GO", config_of("GO", storage=storage))
+    for number in range(20):
+        stored(api, "GO.0", b"%d" % number, number)
+    leader = shared.until(lambda: api("STREAM.INFO.GO")["cluster"].get("leader"))
+    said = system(cluster["n3"], "ACCOUNT.STREAM.MOVE.APP.GO", {"server": leader}, 10.0)
+
+    def has_gone():
+        info = api("STREAM.INFO.GO").get("cluster") or {}
+        return "desired" not in info and info.get("leader", leader) != leader
+
+    assert (said["type"], said["config"]["name"]) == (
+        "io.nats.jetstream.api.v1.stream_update_response",
+        "GO",
+    )
+    shared.until(has_gone)
+    info = api("STREAM.INFO.GO")
+    assert not info["cluster"].get("replicas")
+    assert info["state"]["messages"] == 20
+    assert stored(api, "GO.0", b"new", 100) == 21
+    assert api("STREAM.DELETE.GO")["success"]
+
+
+def test_an_account_moves_its_own_streams_alone(clusters, api_of):
+    servers = clusters(OURS)
+    api = api_of(servers["n1"])
+    made(api, "STREAM.CREATE.OWN", config_of("OWN"))
+    leader = shared.until(lambda: api("STREAM.INFO.OWN")["cluster"].get("leader"))
+    said = api("ACCOUNT.STREAM.MOVE.APP.OWN", {"server": leader})
+
+    assert said["type"] == "io.nats.jetstream.api.v1.stream_update_response"
+    shared.until(lambda: (api("STREAM.INFO.OWN")["cluster"].get("leader") or leader) != leader)
+    assert api("STREAM.DELETE.OWN")["success"]
