@@ -38,6 +38,7 @@ cdef struct Seen:  # a round whose head is good
 
 cdef struct Reading:  # a file
     LogFile* file
+    uint64_t number
     bint was_begun  # its head is good
     bint is_live
     bint is_locked  # nobody has its key
@@ -448,10 +449,15 @@ cdef void _let_rest_go(LogFile* file) noexcept nogil:
 
 
 cdef bint _is_unbegun(const Scan* scan, const Reading* it) noexcept nogil:
-    """Whether a file was made for what would have come next: nothing else is behind the end, and it need not be kept until a sync."""
-    if it.was_begun or not it.file.key.is_current or it.file.is_damaged or not scan.live_count:
-        return False
-    return it.file.number > scan.live[scan.live_count - 1].file.number
+    """Whether a file was made for what would have come next: nothing else is behind the end, and it need not be kept until a sync.
+
+    No file that was begun is behind it: that one would say that it is missing, should it come back.
+    """
+    cdef size_t at
+    for at in range(scan.file_count):
+        if scan.files[at].was_begun and scan.files[at].number >= it.number:
+            return False
+    return not it.was_begun and it.file.key.is_current and not it.file.is_damaged and scan.live_count != 0
 
 
 cdef void _retire_others(Scan* scan) noexcept nogil:
@@ -591,6 +597,7 @@ cdef int log_recover(Log* log) noexcept nogil:
     file = log.files
     while file != NULL:
         scan.files[at].file = file
+        scan.files[at].number = file.number
         log.number_max = file.number
         at += 1
         file = file.next
