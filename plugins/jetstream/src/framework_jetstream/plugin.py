@@ -150,7 +150,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         parts.link.hear_of_losses(parts.monitor.lose)
         parts.link.start(port)
         if parts.cluster is not None:
-            parts.cluster.begin(parts.link)
+            parts.cluster.begin(parts.link, restored)
         opening = Opening(sum(len(it.numbers) for it in known))
         last = max((it.number for it in restored.streams), default=0)
         server.component("jetstream").tell(JetStream.Restore(known, last, opening.end_one))

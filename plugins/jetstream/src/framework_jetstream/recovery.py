@@ -68,6 +68,7 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     saved: dict[int, Saved] = {}
     numbers: dict[int, int] = {}
     unknown: list[int] = []
+    anew = 0
     damaged: list[tuple[int, int, SegmentDamage]] = []
     last_files = dict(segments.files())
     needed: set[tuple[int, int]] = set()
@@ -75,6 +76,12 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     for group, state, begun in _streams_first(log, unknown):
         known, description, named = _described(state, begun)
         _check_sharing(engine, known)
+        if state.is_doubted and _is_shared(known):
+            # What is left of it is not to be told from what is not: others have all of it.
+            log.begin_anew(group)
+            anew += 1
+            description, named = state.description, None
+            known = saved_from_text(description)
         if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
             offline[_stream_of(known)].groups.append(group)
             continue
@@ -118,7 +125,8 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     found = _damaged(engine, log, saved, unknown) + _damaged_segments(saved, damaged)
     groups = {it.name: numbers[at] for at, it in saved.items() if isinstance(it, SavedGroup)}
     families = _families(engine, saved, numbers)
-    return Restored(families, found, groups, list(offline.values()))
+    may_lack = bool(unknown or log.unknown_damages)
+    return Restored(families, found, groups, list(offline.values()), may_lack, anew)
 
 
 def _tidy(
@@ -167,10 +175,14 @@ def _stream_of(consumer: SavedConsumer) -> tuple[str, str, int]:
     return consumer.account, consumer.stream, consumer.stream_created_ns
 
 
+def _is_shared(known: Saved) -> bool:
+    """Return whether other servers have a group too."""
+    return isinstance(known, SavedGroup) or bool(known.replicas)
+
+
 def _check_sharing(engine: Engine, known: Saved) -> None:
     """Raise StoreError where what is in the log does not go with how this server is configured."""
-    is_shared = isinstance(known, SavedGroup) or bool(known.group or known.replicas)
-    if is_shared and not engine.has_replicas:
+    if (_is_shared(known) or known.group) and not engine.has_replicas:
         raise StoreError(
             "The store belongs to a cluster whose servers share streams: `replication: true` in the"
             " block `jetstream`, and the block `cluster`, have to say so"
@@ -237,6 +249,9 @@ def _damaged(
         for group, first, last in engine.lost()
     ]
     told = {group for group, _, _ in engine.lost()}
+    shared = {group for group, known in saved.items() if _is_shared(known)}
+    if shared == set(saved):
+        shared.add(0)  # nobody knows whose it was, and others have all of what it can be
     found += [
         _in_words(
             None, f"group {group} of the log: nothing says whose it is, and its files are kept"
@@ -244,7 +259,9 @@ def _damaged(
         for group in unknown
     ]
     return found + [
-        _in_words(saved.get(it.group), words_of(it)) for it in log.damage if it.group not in told
+        _in_words(saved.get(it.group), words_of(it))
+        for it in log.damage
+        if it.group not in told | shared
     ]
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "raft"))
 from framework_jetstream.engine.verbs import GroupOf, Verb
 from framework_jetstream.log import Effect
 from msgspec.structs import replace
-from raft_cluster import FAULTY_MS, QUIET_MS, Cluster
+from raft_cluster import FAULTY_MS, LOSING, QUIET_MS, Cluster
 from raft_judge import demand
 from replicated_server import Judge, ReplicatedServer, payload_of
 from typing_extensions import override
@@ -63,6 +63,7 @@ class ReplicatedCluster(Cluster):
             )
             for server_id in (1, 2, 3)
         }
+        self.grows = grows
         self.waiting = {server_id: [] for server_id in self.servers}
         self.reading: set[int] = set()
         """Servers that look soon whether bytes of segments are wanted."""
@@ -84,6 +85,8 @@ class ReplicatedCluster(Cluster):
             self.ticks_missed[server_id] += 1
             return
         server.tick()
+        if server.lacks:
+            server.look_at_losses()
         if server.grows and self.now_ms > self.grows_ms:
             server.grow()
         self.pump(server)
@@ -95,6 +98,18 @@ class ReplicatedCluster(Cluster):
             self.faults["stop"] += 1
             server.stop()
             self.waiting[server_id].clear()
+
+    @override
+    def lose(self) -> None:
+        """Hurt a server's disk, where all others are whole; now and then."""
+        if not self.is_faulty:
+            return
+        self.after(self.loss_rng.uniform(100, 1500), self.lose)
+        server = self.servers[self.loss_rng.choice(list(self.servers))]
+        if server.is_up and not any(it.lacks for it in self.servers.values() if it is not server):
+            self.faults[server.lose()] += 1
+            self.waiting[server.id].clear()
+            self.after(self.loss_rng.choice((10, 200, 1500)), self.start, server.id)
 
     @override
     def resume(self, server_id: int, start: int) -> None:
@@ -225,7 +240,7 @@ class ReplicatedCluster(Cluster):
     @override
     def agree(self) -> bool:
         """Whether what a leader stored after the faults is at all servers."""
-        if any(it.waiting for it in self.servers.values()):
+        if any(it.waiting or it.lacks for it in self.servers.values()):
             return False  # what was asked before the end may still happen
         if self.last not in self.judge.acked:
             leaders = self.leaders()
@@ -306,6 +321,8 @@ class ReplicatedCluster(Cluster):
             self.start(server_id)
         self.after(0, self.work)
         self.after(self.rng.uniform(0, 800), self.fault)
+        if not self.grows and self.loss_rng.random() < LOSING:
+            self.after(self.loss_rng.uniform(0, 2000), self.lose)
         self.run_until(FAULTY_MS)
         self.heal()
         demand(self.run_until(self.now_ms + QUIET_MS, self.agree), f"no agreement: {self.state()}")

@@ -159,6 +159,12 @@ class ReplicatedServer:
         """What is being done on the disk."""
         self.job: list[tuple] | None = None
         """The same, with segments."""
+        self.is_hurt = False
+        """Its disk has ever lost something."""
+        self.lacks = False
+        """Something is lost, or may be after the next start."""
+        self.is_whole = False
+        """Nothing was lost, and nothing waited for the disk, when that was looked at last."""
 
     # -- as the cluster drives a group
 
@@ -195,7 +201,8 @@ class ReplicatedServer:
             data = self.disk.read(name)
             self.log.load(int(name[:-4]), len(data))[:] = data
         self.log.recover()
-        demand(not self.log.damage, f"the log is called damaged: {self.log.damage}")
+        is_known = self.is_hurt or not self.log.damage
+        demand(is_known, f"the log is called damaged: {self.log.damage}")
         while (effects := self.log.take_round()) is not None:
             for effect in effects:
                 self._perform(effect)
@@ -215,7 +222,8 @@ class ReplicatedServer:
         self.jobs = SegmentJobs(lambda group, file: own().read(group, file))
         self.engine.use_segments(self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes)
         restored = restore(self.engine, self.log, own())
-        demand(not restored.damaged, f"a group is called damaged: {restored.damaged}")
+        is_known = self.is_hurt or not restored.damaged
+        demand(is_known, f"a group is called damaged: {restored.damaged}")
         self.waiting: dict[int, Callable[[int, tuple[int, ...], bytes], object]] = {}
         self.asked_acks: dict[bytes, int] = {}
         self.delivered: dict[int, bytes] = {}
@@ -234,7 +242,7 @@ class ReplicatedServer:
     def _go_on(self, restored: Restored) -> None:
         """Go on with what was read, or begin."""
         self.config = STREAM_CONFIG
-        founders = () if self.grows else (1, 2, 3)
+        founders = () if self.grows or self.is_hurt else (1, 2, 3)
         is_alone = self.grows and self.id == 1
         self.stream_members = None if is_alone else (STREAM_GROUP, *founders)
         self.consumer_members = None if is_alone else (CONSUMER_GROUP, *founders)
@@ -350,8 +358,8 @@ class ReplicatedServer:
         )
 
     def _open(self) -> None:
-        ids = (3, 1, 2, 3)
-        for peer in ids[1:]:
+        ids = (0,) if self.is_hurt else (3, 1, 2, 3)
+        for peer in (1, 2, 3):
             self.engine.command(Verb.LINK_PEER, 0, numbers=(peer, peer))
         self.open_stream(self.stream_members)
         self.open_consumer(self.consumer_members)
@@ -361,6 +369,50 @@ class ReplicatedServer:
             numbers=(0, 0, 0, 0, CONTROL_GROUP, *ids),
             third=text_of(SavedGroup("C", (CONTROL_GROUP, *ids[1:]))),
         )
+
+    def lose(self) -> str:
+        """Stop when all is on the disk, and lose something of it then; return what."""
+        if self.round is not None:
+            self.end_round()
+        self.log.sync()
+        while self.begin_round():
+            self.end_round()
+        while self.begin_job():
+            self.end_job()
+        self.is_up = False
+        self.engine = None
+        del self.log, self.jobs
+        self.is_hurt = self.lacks = True
+        self.is_whole = False
+        if self.rng.random() < 0.4:
+            self.disk = SimulatedDisk(self.rng.randrange(1 << 30))
+            self.segment_disk = SimulatedDisk(self.rng.randrange(1 << 30))
+            return "wipe"
+        for _ in range(self.rng.choice((1, 1, 5))):
+            name = self.rng.choice([it for it in self.disk.names() if it.endswith(".log")])
+            length = len(self.disk.read(name).rstrip(b"\0"))
+            if length:
+                self.disk.flip(name, self.rng.randrange(length), self.rng.randrange(8))
+        return "flip"
+
+    def look_at_losses(self) -> None:
+        """Find out whether all is whole again, and durable."""
+        found: list[bool] = []
+
+        def told(status: int, numbers: tuple[int, ...], _: bytes) -> None:
+            found.append(status != 0 or bool(numbers[12] or numbers[13]))
+            if len(found) < 3:
+                return
+            is_whole = not any(found) and self.round is None
+            self.lacks = self.lacks and not (is_whole and self.is_whole)
+            self.is_whole = is_whole
+
+        for of, number in (
+            (GroupOf.STREAM, self.stream),
+            (GroupOf.CONSUMER, self.consumer),
+            (GroupOf.CONTROL, self.control),
+        ):
+            self.ask(Verb.GROUP_STATE, number, told, numbers=(of,))
 
     def stop(self) -> None:
         """Stop in the middle of a write, with the power or without."""

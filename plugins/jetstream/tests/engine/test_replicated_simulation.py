@@ -37,6 +37,8 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
 
     assert {
         *FAULTS,
+        "wipe",
+        "flip",
         "stored",
         "deleted",
         "settled",

@@ -7,10 +7,15 @@ from collections import Counter
 
 import pytest
 from framework_jetstream.meta.founding import (
+    Accepted,
+    Ballot,
     Begin,
+    Foundation,
+    Founded,
     Founding,
     Memory,
     Prepare,
+    Promise,
     Save,
     Send,
     SizesDiffer,
@@ -201,3 +206,27 @@ def test_a_server_of_another_size_is_named_and_not_heard():
 
     assert deed == SizesDiffer("p9", 5, 3)
     assert server.memory == Memory()
+
+
+def test_it_is_agreed_on_when_most_members_have_accepted_it():
+    one = Founding("p1", 3, Memory(), lambda: "g")
+    one.see("p2")
+    one.see("p3")
+    ballot = next(it for it in one.tick() if isinstance(it, Send)).letter.ballot
+    one.receive("p2", Promise(ballot, Ballot(), None))
+    deeds = one.receive("p3", Accepted(ballot))
+    assert not any(isinstance(it, Begin) for it in deeds)  # p3 is none of the members
+    deeds = one.receive("p2", Accepted(ballot))
+    (begin,) = [it for it in deeds if isinstance(it, Begin)]
+
+    assert begin.value.members == ("p1", "p2")
+    assert one.took_part
+
+
+def test_who_is_only_told_took_no_part():
+    value = Foundation("g", ("p1", "p2", "p3"))
+    three = Founding("p3", 3, Memory(), lambda: "x")
+    (_, begin) = three.receive("p1", Founded(value))
+
+    assert begin.is_member
+    assert not three.took_part

@@ -25,6 +25,8 @@ FAULTY_MS = 5000
 QUIET_MS = 20000
 """So long at most it may take until all agree afterwards."""
 PROPOSALS_MAX = 120
+LOSING = 0.5
+"""Of seeds, in which servers lose their disks."""
 TURNS_MAX = 500
 
 
@@ -38,6 +40,7 @@ class Cluster:
 
     def __init__(self, seed: int, size: int = 0) -> None:
         self.rng = random.Random(f"{seed} world")
+        self.loss_rng = random.Random(f"{seed} losses")
         rng = self.rng
         size = size or rng.choice((3, 3, 5))
         self.judge = Judge()
@@ -244,6 +247,24 @@ class Cluster:
             case "pause":
                 self.pause(rng.choice(ids) if rng.random() < 0.3 else self.leader_id() or ids[0])
 
+    def lose(self) -> None:
+        """Take a server's disk away, where enough others have what it had; now and then."""
+        if not self.is_faulty:
+            return
+        self.after(self.loss_rng.uniform(100, 1500), self.lose)
+        server_id = self.loss_rng.choice(list(self.servers))
+        if self.may_lose(server_id):
+            self.faults["lose"] += 1
+            self.stop(server_id)
+            self.servers[server_id].lose()
+            self.after(self.loss_rng.choice((10, 200, 1500)), self.start, server_id)
+
+    def may_lose(self, server_id: int) -> bool:
+        """Whether, whoever counts as a voter anywhere, a majority has lost nothing even then."""
+        lost = {it.id for it in self.servers.values() if it.disk.is_lost} | {server_id}
+        views = [it.voters() for it in self.servers.values() if it.id not in lost]
+        return all(len(view - lost) > len(view) // 2 for view in views if view)
+
     def split(self, some: list[int]) -> None:
         self.faults["split"] += 1
         leader = self.leader_id()
@@ -331,10 +352,17 @@ class Cluster:
             server_id = rng.choice(strangers)
         if change in {Change.REMOVE, Change.DEMOTE} and len(members.votes) - len(learners) < 3:
             return
+        if change in {Change.REMOVE, Change.DEMOTE} and self.has_unknown_loss(server):
+            return
         was_changing = members.index > server.group.commit
         if server.group.change(change, server_id):
             self.faults[change.name.lower()] += 1
             self.judge.changes(server, was_changing=was_changing)
+
+    def has_unknown_loss(self, leader: Server) -> bool:
+        """Whether a member has lost something, and its leader has not heard of it."""
+        peers = [leader.group.peer(it.id) for it in self.servers.values() if it.disk.is_lost]
+        return not all(it is None or it.is_lost for it in peers)
 
     # -- a whole run
 
@@ -344,10 +372,13 @@ class Cluster:
             self.start(server_id)
         self.after(0, self.work)
         self.after(self.rng.uniform(0, 800), self.fault)
+        if self.loss_rng.random() < LOSING:
+            self.after(self.loss_rng.uniform(0, 2000), self.lose)
         self.run_until(FAULTY_MS)
         self.heal()
         is_done = self.run_until(self.now_ms + QUIET_MS, self.agree)
         demand(is_done, f"no agreement: {self.state()}")
+        self.judge.seen["restored"] += sum(it.disk.restored for it in self.servers.values())
         return self
 
     def heal(self) -> None:
@@ -377,7 +408,9 @@ class Cluster:
         members = group.members
         assert members is not None
         if any(
-            self.servers[server_id].applied < self.last_proposal[1] for server_id in members.votes
+            self.servers[server_id].applied < self.last_proposal[1]
+            or self.servers[server_id].disk.is_lost
+            for server_id in members.votes
         ):
             return False
         self.read(leader)

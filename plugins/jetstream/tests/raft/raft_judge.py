@@ -69,6 +69,7 @@ class Judge:
         first = self.leaders.setdefault(group.term, server.id)
         demand(first == server.id, f"two leaders in term {group.term}")
         self.seen["election"] += 1
+        demand(not group.loss, "leads, and has lost something")
         for index in range(self.committed_last, 0, -1):
             entry, term = self.committed[index]
             if term < group.term:
@@ -97,8 +98,17 @@ class Judge:
         assert members is not None
         voters = [server_id for server_id, votes in members.votes.items() if votes]
         entry = server.log[index]
-        having = sum(self.servers[server_id].disk.has(index, entry) for server_id in voters)
+        having = sum(self._has(self.servers[server_id], index, entry) for server_id in voters)
         demand(having > len(voters) // 2, f"{index} is on {having} disks of {len(voters)}")
+
+    @staticmethod
+    def _has(server: Server, index: int, entry: Entry) -> bool:
+        """Whether a server has an entry, or could say so before it lost it: later it doesn't count."""
+        return (server.disk_before if server.disk.is_lost else server.disk).has(index, entry)
+
+    def forgets(self, server: Server) -> None:
+        """A server has lost its disk: it may not know for whom it voted."""
+        self.votes = {it: to for it, to in self.votes.items() if it[0] != server.id}
 
     def applies(self, server: Server, index: int) -> None:
         entry = server.disk.entries.get(index)
@@ -114,6 +124,8 @@ class Judge:
             return
         if kind not in PROMISES_NOTHING:
             demand(server.disk.term >= term, f"term {term} is told and not durable")
+        is_vote = kind == MessageKind.VOTE or (kind == MessageKind.VOTE_RESPONSE and not flags)
+        demand(not is_vote or not server.group.loss, "votes, and has lost something")
         if kind == MessageKind.VOTE_RESPONSE and not flags:
             first = self.votes.setdefault((server.id, term), to)
             demand(first == to, f"two votes in term {term}")

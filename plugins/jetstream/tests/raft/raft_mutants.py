@@ -275,8 +275,91 @@ MUTANTS = (
         "\n            if {on}:\n                say(raft, &message)\n            else:\n"
         "                say_durable(raft, &message)",
     ),
+    instead(
+        "counts for commits who has lost something",
+        "_members",
+        "0 if raft.peers[at].loss else raft.peers[at].match",
+        "raft.peers[at].match",
+    ),
+    Mutant(
+        "votes with a disk that is lost",
+        "_elections",
+        "raft.is_faulty or raft.loss:",
+        "raft.is_faulty or (raft.loss and not ({on})):",
+    ),
+    Mutant(
+        "stands with a disk that is lost",
+        "_elections",
+        "raft.role == LEADER or raft.is_faulty or raft.loss or not",
+        "raft.role == LEADER or raft.is_faulty or (raft.loss and not ({on})) or not",
+    ),
+    Mutant(
+        "lets a lease rest on who has lost something",
+        "_reads",
+        "elif raft.peers[at].loss:",
+        "elif raft.peers[at].loss and not ({on}):",
+    ),
+    Mutant(
+        "leads by the word of who has lost something",
+        "_members",
+        "not peer.is_voter or peer.loss:",
+        "not peer.is_voter or (peer.loss and not ({on})):",
+    ),
+    Mutant(
+        "takes an entry from before the loss for a barrier",
+        "_losses",
+        "barrier = append_own(raft, ENTRY_EMPTY, NULL, 0)",
+        "barrier = raft.log.last_index if {on} else append_own(raft, ENTRY_EMPTY, NULL, 0)",
+    ),
+    without(
+        "keeps the barrier of the loss before",
+        "_losses",
+        "peer.barrier = peer.barrier_round = 0",
+    ),
+    instead(
+        "does not wait until the barrier is committed",
+        "_losses",
+        "message.index > raft.commit",
+        "message.index > raft.log.last_index",
+    ),
+    instead(
+        "does not wait until the barrier is durable where something was lost",
+        "_losses",
+        "message.index > raft.stable",
+        "False",
+    ),
+    instead(
+        "believes what was said before the loss",
+        "_losses",
+        "not peer.barrier_round or message.context < peer.barrier_round",
+        "False",
+    ),
+    instead(
+        "believes acknowledgements of another loss",
+        "_losses",
+        "peer.loss == (message.log_term if message.flags & LOST else 0)",
+        "True",
+    ),
+    instead(
+        "believes that its log agrees, though it is another one",
+        "_losses",
+        "raft.match_through if raft.loss else raft.log.last_index",
+        "raft.log.last_index",
+    ),
+    instead(
+        "takes the end of another loss for its own",
+        "_losses",
+        "message.log_term != raft.loss",
+        "not raft.loss",
+    ),
+    without("forgets that something is lost", "_raft", "ready.is_lost = raft.loss != 0"),
+    instead(
+        "lets the whole ones go and keeps the lost one",
+        "_changes",
+        "change in (DEMOTE, REMOVE) and loss_stays(raft, members, id)",
+        "False",
+    ),
 )
-
 
 SETUP = """
 from setuptools import Extension, setup

@@ -1,7 +1,8 @@
 """Scripts of Raft: commands to a few servers, and what they answer.
 
     server 1 log=1,1,4 term=4    a server; its members are those of the last `members`;
-                                 stranger=: it knows of none; faulty=: its disk lost something
+                                 stranger=: it knows of none; faulty=: it can't read its state;
+                                 lost=: its disk has lost everything
     members 1 2 3 4?             who votes, and who learns only
     stand 1                      tick 1 x12
     propose 1 text               change 1 add 4        transfer 1 2        read 1 5
@@ -9,8 +10,10 @@
     sync 1                       its writes are durable
     deliver 1>2                  what waits from 1 to 2 arrives; `drop 1>2`: is lost
     settle [without 3]           ready, sync and deliver until nothing is left
-    send 1>2 VOTE term=5         a message made by hand; entries=1:a,2:b,2:members,2:snapshot
+    send 1>2 VOTE term=5         a message made by hand; entries=1:a,2:b,2:members,2:snapshot;
+                                 log_term=own: the number of its loss
     crash 1                      it stops, loses what was not synced, and starts
+    lose 1                       it stops, loses all that was synced as well, and starts
     compact 1 3                  snapshot up to index 3
     judge 2 1                    there is an entry 2 of term 1, somewhere
     show 1                       how it stands
@@ -42,6 +45,8 @@ from raft_judge import Judge
 from raft_server import GROUP, Server, snapshot_data
 
 SCRIPTS = Path(__file__).with_name("thesis.txt")
+LOSSES = 1000
+"""As many are told apart, by the last digits."""
 SETTINGS = Settings(election_ticks=10, heartbeat_ticks=2, lease_ticks=7)
 CHANGES = {
     "add": Change.ADD_LEARNER,
@@ -94,6 +99,7 @@ class Script:
         server.disk.term = int(fields.get("term", max(terms, default=0)))
         server.disk.vote = int(fields.get("vote", 0))
         server.is_faulty = "faulty" in fields
+        server.disk.is_lost = "lost" in fields
         server.start()
 
     def do_tick(self, *words: str) -> None:
@@ -163,7 +169,7 @@ class Script:
             elif name == "flags":
                 fields[name] = Flag[value]
             else:
-                fields[name] = int(value)
+                fields[name] = self.group(to).loss if value == "own" else int(value)
         fields.setdefault("term", 0)
         refused = self.group(to).step(sender, write_frame(sender, to, [Message(**fields)]))
         return [refused.name] if refused else []
@@ -171,6 +177,12 @@ class Script:
     def do_crash(self, server_id: str) -> None:
         self.servers[int(server_id)].stop(0)
         self.servers[int(server_id)].start()
+
+    def do_lose(self, server_id: str) -> None:
+        server = self.servers[int(server_id)]
+        server.stop(0)
+        server.lose()
+        server.start()
 
     def do_compact(self, server_id: str, index: str) -> None:
         self.servers[int(server_id)].compact(int(index))
@@ -210,6 +222,7 @@ class Script:
             write = ready.write
             if write.hard_state is not None:
                 lines.append("write term={} vote={}".format(*write.hard_state))
+                lines[-1] += " lost" if write.hard_state[2] else ""
             if write.install is not None:
                 index, term, keeps, _ = write.install
                 lines.append(f"install index={index} term={term}{' keeps' if keeps else ''}")
@@ -260,6 +273,9 @@ def message_text(message: Message) -> str:
     names = ("term", "index", "log_term", "commit", "context")
     words = [MessageKind(message.kind).name]
     words += [f"{name}={value}" for name in names if (value := getattr(message, name))]
+    if message.flags & (Flag.LOST | Flag.BARRIER):
+        words.remove(f"log_term={message.log_term}")
+        words.append(f"loss={message.log_term % LOSSES}")
     if message.flags:
         words.append(f"flags={Flag(message.flags).name}")
     if message.entries:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from framework_jetstream.raft._raftface import RaftGroup, read_frame
+from framework_jetstream.raft._raftface import RaftGroup, read_frame, read_members
 from framework_jetstream.raft.records import (
     Entry,
+    EntryKind,
     FrameRefused,
     MessageKind,
     Range,
@@ -46,6 +47,10 @@ class Disk:
     entries: dict[int, Entry] = field(default_factory=dict)
     pending: list[tuple] = field(default_factory=list)
     """Operations that a stop may undo, the last ones first."""
+    is_lost: bool = False
+    """What was durable before is lost."""
+    restored: int = 0
+    """How often it was, and is no more."""
 
     def has(self, index: int, entry: Entry) -> bool:
         return index <= self.snapshot.index or self.entries.get(index) == entry
@@ -55,8 +60,9 @@ class Disk:
         number = 0
         for operation in self.pending[:count]:
             match operation:
-                case ("hard state", term, vote):
-                    self.term, self.vote = term, vote
+                case ("hard state", term, vote, is_lost):
+                    self.restored += self.is_lost > is_lost
+                    self.term, self.vote, self.is_lost = term, vote, is_lost
                 case ("install", snapshot, chain, keeps):
                     self.keep(snapshot, chain)
                     if not keeps:
@@ -99,7 +105,9 @@ class Server:
         self.applied = 0
         self.led_term = 0
         self.is_faulty = False
-        """Whether its disk has lost something."""
+        """Whether it can't read what entries have led to."""
+        self.disk_before = Disk()
+        """What it has lost last."""
         self.acknowledged = (0, 0)
         """The last term in which it followed, and up to where it acknowledged entries."""
         self.incoming = bytearray()
@@ -124,6 +132,7 @@ class Server:
             members=disk.snapshot.votes or self.votes_begun,
             entries=list(self.log.values()),
             is_faulty=self.is_faulty,
+            is_lost=disk.is_lost,
         )
         if self.starts > 1:
             self.group.resume()
@@ -132,12 +141,28 @@ class Server:
         self.incoming_index = 0
         self.judge.has_members(self)
 
+    def voters(self) -> set[int]:
+        """Return who votes, as this server knows or will know after a start."""
+        votes = self.disk.snapshot.votes or self.votes_begun or {}
+        said = [it for it in self.disk.entries.values() if it.kind == EntryKind.MEMBERS]
+        if said:
+            votes = read_members(said[-1].data) or {}
+        if self.is_up and self.group.members is not None:
+            votes = self.group.members.votes
+        return {server_id for server_id, is_voter in votes.items() if is_voter}
+
     def stop(self, kept: int) -> None:
         """Stop; of what was not synced, the first `kept` operations happen to be durable."""
         self.is_up = False
         self.disk.perform(kept)
         self.disk.pending.clear()
         del self.group
+
+    def lose(self) -> None:
+        """Lose all that is on the disk, while it is stopped."""
+        self.disk_before, self.disk = self.disk, Disk(is_lost=True)
+        self.acknowledged = (0, 0)
+        self.judge.forgets(self)
 
     def has(self, index: int, entry: Entry) -> bool:
         return index <= self.group.snapshot_index or self.log.get(index) == entry

@@ -14,8 +14,14 @@ from raft_cluster import Cluster
 
 SEEDS = 1000
 CHUNK = 50
-FAULTS = "stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"
-RARE = "election", "transfer", "compact", "range", "piece", "log replaced", "cut", "add_learner"
+FAULTS = (
+    *("stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"),
+    "lose",
+)
+RARE = (
+    *("election", "transfer", "compact", "range", "piece", "log replaced", "cut", "add_learner"),
+    "restored",
+)
 """What each part of the seeds comes to, or they say less than they seem to."""
 
 pytestmark = pytest.mark.sim

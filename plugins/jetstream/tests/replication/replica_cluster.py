@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "raft"))
 from framework_jetstream.log import Kind
 from framework_jetstream.raft.records import Role
 from msgspec.structs import replace
-from raft_cluster import FAULTY_MS, QUIET_MS, Cluster
+from raft_cluster import FAULTY_MS, LOSING, QUIET_MS, Cluster
 from replica_server import GROUPS, Judge, ReplicaServer, demand
 from typing_extensions import override
 
@@ -61,6 +61,18 @@ class ReplicaCluster(Cluster):
             self.faults["stop"] += 1
             server.stop()
             self.waiting[server_id].clear()
+
+    @override
+    def lose(self) -> None:
+        """Hurt a server's disk, where all others are whole; now and then."""
+        if not self.is_faulty:
+            return
+        self.after(self.loss_rng.uniform(100, 1500), self.lose)
+        server = self.servers[self.loss_rng.choice(list(self.servers))]
+        if server.is_up and not any(it.lacks for it in self.servers.values() if it is not server):
+            self.faults[server.lose()] += 1
+            self.waiting[server.id].clear()
+            self.after(self.loss_rng.choice((10, 200, 1500)), self.start, server.id)
 
     @override
     def resume(self, server_id: int, start: int) -> None:
@@ -154,6 +166,8 @@ class ReplicaCluster(Cluster):
         stored = [it.stored[group] for it in self.servers.values()]
         if min(it.index for it in stored) < self.last[group][1]:
             return False
+        if any(it.replicas.is_lost(it.numbers[group]) for it in self.servers.values()):
+            return False
         demand(self.judge.told.get(group, 0) <= self.last[group][1], "what was told is gone")
         return True
 
@@ -164,6 +178,8 @@ class ReplicaCluster(Cluster):
             self.start(server_id)
         self.after(0, self.work)
         self.after(self.rng.uniform(0, 800), self.fault)
+        if self.loss_rng.random() < LOSING:
+            self.after(self.loss_rng.uniform(0, 2000), self.lose)
         self.run_until(FAULTY_MS)
         self.heal()
         demand(self.run_until(self.now_ms + QUIET_MS, self.agree), f"no agreement: {self.state()}")

@@ -100,6 +100,14 @@ class ReplicaServer:
         """What is being done on the disk."""
         self.frames: list[tuple[int, bytes]] = []
         """That came while the log was busy."""
+        self.rounds = 0
+        """Done on the disk."""
+        self.is_hurt = False
+        """Its disk has ever lost something."""
+        self.lacks = False
+        """Something is lost, or may be after the next start."""
+        self.whole_after = 0
+        """So many rounds have to be done until it does not; 0: it is not known yet."""
         self.proposed: dict[tuple[int, int], int] = {}
         """By group and index: the term in which a client's entry was proposed here."""
 
@@ -138,16 +146,21 @@ class ReplicaServer:
             data = self.disk.read(name)
             self.log.load(int(name[:-4]), len(data))[:] = data
         self.log.recover()
-        demand(not self.log.damage, f"damage is reported where none is: {self.log.damage}")
+        is_known = self.is_hurt or not self.log.damage
+        demand(is_known, f"damage is reported where none is: {self.log.damage}")
         self._settle()
         self.numbers = {
             int(state.description): number
             for number in self.log.groups()
-            if (state := self.log.group(number)) is not None
+            if (state := self.log.group(number)) is not None and state.description
         }
         for group in GROUPS:
             if group not in self.numbers:
-                self.numbers[group] = self.log.new_group(b"%d" % group)
+                number = self.log.new_group(b"%d" % group, has_lost=self.is_hurt)
+                while not number:
+                    self._settle()
+                    number = self.log.new_group(b"%d" % group, has_lost=self.is_hurt)
+                self.numbers[group] = number
         self._settle()
         self.groups = {number: group for group, number in self.numbers.items()}
         self.replicas = Replicas(
@@ -161,6 +174,35 @@ class ReplicaServer:
         self.is_up, self.is_paused, self.round = True, False, None
         self.frames.clear()
         self.proposed.clear()
+
+    def lose(self) -> str:
+        """Stop when all is on the disk, and lose something of it then; return what."""
+        if self.round is not None:
+            self.end_round()
+        self.log.sync()
+        self._settle()
+        self.is_up = False
+        del self.replicas, self.log
+        self.is_hurt = self.lacks = True
+        self.whole_after = 0
+        if self.rng.random() < 0.4:
+            self.disk = SimulatedDisk(self.rng.randrange(1 << 30))
+            return "wipe"
+        for _ in range(self.rng.choice((1, 1, 5))):
+            name = self.rng.choice([it for it in self.disk.names() if it.endswith(".log")])
+            length = len(self.disk.read(name).rstrip(b"\0"))
+            if length:
+                self.disk.flip(name, self.rng.randrange(length), self.rng.randrange(8))
+        return "flip"
+
+    def _look_at_losses(self) -> None:
+        """Find out whether all is whole again, and durable."""
+        if any(self.replicas.is_lost(number) for number in self.numbers.values()):
+            self.whole_after = 0
+        elif not self.whole_after:
+            self.whole_after = self.rounds + 2
+        elif self.rounds >= self.whole_after:
+            self.lacks = False
 
     def _settle(self) -> None:
         while (effects := self.log.take_round()) is not None:
@@ -207,6 +249,7 @@ class ReplicaServer:
         for effect in self.round:
             self._perform(effect)
         self.round = None
+        self.rounds += 1
         self.log.round_done()
 
     # -- a turn
@@ -220,8 +263,11 @@ class ReplicaServer:
             sent += self.replicas.turn()
         self._apply()
         sent += self.replicas.turn()
+        if self.lacks:
+            self._look_at_losses()
         for group, number in self.numbers.items():
             if self.replicas.role(number) is Role.LEADER:
+                demand(not self.replicas.is_lost(number), "leads, and has lost something")
                 self.judge.leads(group, self.replicas.state(number)[0], self.id)
         return sent
 

@@ -18,6 +18,7 @@ from raft_judge import BrokenError  # isort: skip -- its folder is known by the 
 SEEDS = 200
 CHUNK = 20
 FAULTS = "stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"
+DAMAGE = "wipe", "flip"
 RARE = "compact", "trim", "full", "transfer"
 """What each part of the seeds comes to, or they say less than they seem to."""
 
@@ -35,7 +36,7 @@ def test_logs_of_all_servers_are_one(first: int) -> None:
             raise
         seen += cluster.faults + cluster.seen
 
-    assert set(FAULTS) | set(RARE) <= set(seen)
+    assert {*FAULTS, *RARE, *DAMAGE} <= set(seen)
 
 
 @pytest.mark.parametrize("seed", [3124])

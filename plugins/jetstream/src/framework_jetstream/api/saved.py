@@ -101,6 +101,10 @@ class Restored(Struct, frozen=True):
     groups: dict[str, int] = {}
     """Numbers of control groups, by name."""
     offline: list[Offline] = []
+    may_lack: bool = False
+    """Whether groups may have been in the log of which it says nothing any more."""
+    anew: int = 0
+    """How many groups others have too have lost something here, and begin anew."""
 
 
 def words_of_loss(first: int, last: int) -> str:

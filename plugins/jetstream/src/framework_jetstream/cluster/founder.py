@@ -61,6 +61,24 @@ class Founder:
         """What was agreed on; None: nothing yet."""
         return self._machine.memory.founded
 
+    @property
+    def memory(self) -> Memory:
+        """What is not forgotten."""
+        return self._machine.memory
+
+    @property
+    def took_part(self) -> bool:
+        """Whether this server was one of those who agreed on it."""
+        return self._machine.took_part
+
+    def remember(self, *, has_opened: bool | None = None, has_lost: bool | None = None) -> bool:
+        """Keep what the group has come to here, as far as it is given; False: it can't be written."""
+        before = self._machine.memory
+        opened = before.has_opened if has_opened is None else has_opened
+        lost = before.has_lost if has_lost is None else has_lost
+        deeds = self._machine.remember(has_opened=opened, has_lost=lost)
+        return all(self._save(it.memory) for it in deeds if isinstance(it, Save))
+
     def see(self, peer: str, now_ns: int, *, has_group: bool) -> None:
         """A server with JetStream in this domain says that it is there."""
         self._heard_ns[peer] = now_ns

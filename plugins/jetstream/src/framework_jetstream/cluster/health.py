@@ -21,9 +21,14 @@ LAG_MAX: Final = 64
 """Entries of the meta group that may not be applied yet by who is current."""
 
 
+_HOW: Final = "other servers give it back, as soon as a majority of them is there"
+
+
 def meta_problem(view: ClusterView) -> str:
     """Return what is wrong with the meta group here; empty: nothing."""
     state = view.state
+    if view.is_founded and state.is_lost:
+        return f"JetStream is repairing: what it had of the meta group is lost here; {_HOW}"
     if not view.is_founded or not state.leader:
         return "JetStream has not established contact with a meta leader"
     is_current = not state.is_catching_up and state.commit - state.applied <= LAG_MAX
@@ -78,6 +83,8 @@ def _missing(
             continue
         entry = book.get(asset.account, asset.stream)
         is_there = entry is not None and (not asset.consumer or asset.consumer in entry.consumers)
+        if is_there and book.lacks(*asset):
+            yield _repaired(asset)
         if is_there or (entry is None and asset.consumer):  # of a missing stream it alone is told
             continue
         what = "consumer" if asset.consumer else "stream"
@@ -89,3 +96,16 @@ def _missing(
             stream=asset.stream,
             consumer=asset.consumer,
         )
+
+
+def _repaired(asset: Asset) -> HealthProblem:
+    """Say that something of an asset is lost here."""
+    what = "consumer" if asset.consumer else "stream"
+    name = " > ".join(it for it in asset if it)
+    return HealthProblem(
+        kind="CONSUMER" if asset.consumer else "STREAM",
+        error=f"JetStream is repairing {what} '{name}': something of it is lost here; {_HOW}",
+        account=asset.account,
+        stream=asset.stream,
+        consumer=asset.consumer,
+    )

@@ -22,6 +22,7 @@ from framework_jetstream.cluster.consumer_states import ConsumerStates
 from framework_jetstream.cluster.decisions import Decisions
 from framework_jetstream.cluster.founder import Founder
 from framework_jetstream.cluster.gathering import Gathering
+from framework_jetstream.cluster.loss_gate import LossGate
 from framework_jetstream.cluster.membership import next_change
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
 from framework_jetstream.engine.verbs import CONTROL_GROUP, Event, GroupOf, Verb
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from framework_jetstream.meta.founding import Foundation
     from framework_jetstream.meta.letters import AnyLetter
     from framework_jetstream.meta.memory_file import MemoryFile
-    from framework_jetstream.meta.view import ClusterView
+    from framework_jetstream.meta.view import ClusterView, GroupState
     from framework_jetstream.placement.records import PlacementRequest
     from framework_jetstream.stream.book import StreamBook
 
@@ -123,6 +124,10 @@ class MetaGroup(Component):
 
         file: MemoryFile
         """Of the founding; it was read once already, and is whole."""
+        has_group: bool
+        """The log has the group."""
+        may_lack: bool
+        """Other groups may have been in the log of which it says nothing any more."""
 
     class Heard(Struct, frozen=True):
         """Letters of other servers."""
@@ -184,7 +189,6 @@ class MetaGroup(Component):
         self._advisories = advisories
         self._tracking = tracking
         self._forward = forward
-        self._perform_for_asset = perform
         self._report = report
         self._draw = draw
         self._clock = clock
@@ -202,6 +206,8 @@ class MetaGroup(Component):
         self._is_changing = False
         self._is_removed = False
         self._is_confirmed = False
+        self._has_group = False
+        self._gate = LossGate(perform)
         self._saved_index = 0
         self._ticks = 0
         self._told: set[str] = set()
@@ -241,8 +247,8 @@ class MetaGroup(Component):
                     self._take_letter(it)
             case MetaGroup._Tick():
                 self._tick()
-            case MetaGroup.Begin(file):
-                self._begin(file)
+            case MetaGroup.Begin():
+                self._begin(message)
             case MetaGroup.Request(request):
                 self._api.take(request)
             case MetaGroup.Report() | MetaGroup.Offer():
@@ -302,7 +308,8 @@ class MetaGroup(Component):
 
     # -- beginning -------------------------------------------------------------------------------
 
-    def _begin(self, file: MemoryFile) -> None:
+    def _begin(self, begin: MetaGroup.Begin) -> None:
+        file, self._has_group = begin.file, begin.has_group
         self._founder = founder = Founder(
             peer=self._view.peer,
             server_count=self._server_count,
@@ -319,13 +326,30 @@ class MetaGroup(Component):
         self._states.begin(account)
         self._host.retire = lambda *asset: self._say(ALL, Retire(*asset))
         if founder.founded is not None:
+            if begin.may_lack:
+                self._lose()
             self._open(founder.founded)
         self._tick()
 
+    def _lose(self) -> None:
+        """Remember that groups may have been here of which nobody knows: this server founds none."""
+        assert self._founder is not None
+        if not self._founder.remember(has_lost=True):
+            raise RuntimeError("it can't be kept that something is lost here")
+
     def _open(self, founded: Foundation) -> None:
         """Let the engine have the group: as one of its first members, or to be added."""
+        assert self._founder is not None
         members = founded.members[:_FOUNDERS_MAX]
+        memory = self._founder.memory
         is_member = self._view.peer in members
+        if not self._has_group:
+            is_member = is_member and self._founder.took_part and not memory.has_opened
+        if not self._has_group and not is_member:
+            # It may have been here before, and the log is lost since; who comes for the first time
+            # is asked for no more than to wait until the leader has heard of it.
+            self._lose()
+        self._gate.use(self._founder.memory)
         numbers = (
             group_number(founded.name),
             *(number_of(it) for it in members if is_member),
@@ -503,6 +527,7 @@ class MetaGroup(Component):
         if not self._is_confirmed and state.is_settled:
             self._is_confirmed = True
             self._perform_for_asset(Confirmed())
+        self._follow_losses(state)
         if not (state.is_leader and self.leader.is_in_office):
             return
         if self._is_removed:
@@ -518,6 +543,23 @@ class MetaGroup(Component):
             numbers = (GroupOf.CONTROL, change[0], number_of(change[1]))
             self._ask(Verb.CHANGE_MEMBER, self._changed, numbers=numbers)
 
+    def _follow_losses(self, state: GroupState) -> None:
+        """Take up whether the group is whole here, and with it all that it says is to be here."""
+        assert self._founder is not None
+        if state.commit and not state.is_lost:
+            self._founder.remember(has_opened=True)
+        self._gate.take_state(state)
+        if self._gate.is_passed(state) and not self._lacks():
+            self._founder.remember(has_lost=False)
+            self._gate.use(self._founder.memory)
+
+    def _lacks(self) -> bool:
+        """Return whether something that is to run here does not, or is not whole."""
+        machine = self._view.machine
+        return any(
+            self._book.lacks(*asset) for asset, _ in machine.state.assets() if machine.runs_here(asset)
+        )
+
     def _changed(self, _: EngineAnswer) -> None:
         self._is_changing = False
 
@@ -526,7 +568,7 @@ class MetaGroup(Component):
             case Event.ENTRY:
                 index = event.numbers[0]
                 self.leader.follow(index, event.data)
-                self._perform(self._view.machine.apply(index, event.data))
+                self._perform(self._view.machine.apply(index, event.data), index)
                 self._save(index)
             case Event.STATE:
                 self._restore(event.data)
@@ -542,7 +584,7 @@ class MetaGroup(Component):
 
     def _restore(self, data: bytes) -> None:
         try:
-            self._perform(self._view.machine.restore(data))
+            self._perform(self._view.machine.restore(data), 0)
         except DamagedSnapshot as error:
             self._report(f"The state of the meta group can't be read: {error}")
 
@@ -607,13 +649,14 @@ class MetaGroup(Component):
 
     # -- what follows ----------------------------------------------------------------------------
 
-    def _perform(self, effects: Iterable[Effect]) -> None:
+    def _perform(self, effects: Iterable[Effect], index: int) -> None:
+        """Do what follows from the entry of an index; 0: from a state, of many."""
         for effect in effects:
             match effect:
                 case Answer(number, outcome):
                     self.decisions.answered(number, outcome)
                 case StartAsset() | ChangeAsset() | StopAsset():
-                    self._perform_for_asset(effect)
+                    self._gate.take(effect, index)
                 case ServerRemoved():
                     self._forget_server(effect)
                 case _:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from framework.wire.event_ids import DIGITS
 from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
 from framework_jetstream.api.records import StreamConfig
-from framework_jetstream.cluster.meta_group import META_GROUP, MetaGroup
+from framework_jetstream.cluster.meta_group import GROUP_NAME, META_GROUP, MetaGroup
 from framework_jetstream.cluster.usage import UsageService
 from framework_jetstream.jet_stream import JETSTREAM, JetStream
 from framework_jetstream.meta.assignments import Asset, ServerRecord
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from framework.spec import Port, ServerContext
     from framework_jetstream.advisories import Advisories
+    from framework_jetstream.api.saved import Restored
     from framework_jetstream.api.tracking import ApiTracking
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.engine.link import EngineLink
@@ -107,7 +108,12 @@ class ClusterParts(Struct, kw_only=True):
         self.server.component(META_GROUP).tell(MetaGroup.Offer(restored))
 
     def begin(self, link: EngineLink) -> None:
+    def begin(self, link: EngineLink, restored: Restored) -> None:
         """Let the meta group go on; the engine runs.
+
+        Args:
+            link: The way to the engine.
+            restored: What was read from the log.
 
         Raises:
             StoreError: What was saved of its founding can't be read.
@@ -115,7 +121,11 @@ class ClusterParts(Struct, kw_only=True):
         self.file.read()
         group = self.server.component(META_GROUP)
         link.listen_to_control_groups(group)
-        group.tell(MetaGroup.Begin(self.file))
+        group.tell(
+            MetaGroup.Begin(
+                self.file, has_group=GROUP_NAME in restored.groups, may_lack=restored.may_lack
+            )
+        )
 
 
 def cluster_parts(

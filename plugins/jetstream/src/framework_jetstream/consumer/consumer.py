@@ -471,6 +471,8 @@ class Consumer(Component):
                 self._lead()
             case Event.FOLLOWS:
                 self._follow()
+            case Event.REPAIRS:
+                self._entry.is_repaired = bool(event.numbers[0])
             case Event.RESUMED:
                 self._tell_pause()
             case Event.PINNED:

@@ -172,8 +172,8 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     """Answer term, leader, last index, commit, applied, role, index of the snapshot, ticks since a leader was heard and after how many
     there may be an election; members, as their leader has them.
 
-    Behind that for whom it voted, the term of the last entry, whether it fetches entries that it lacks, and whether something that was
-    durable is lost.
+    Behind that for whom it voted, the term of the last entry, whether it fetches entries that it lacks, whether what entries have led to can't
+    be read, whether what was durable is lost, and the index of the barrier where that has ended since the start.
     """
     cdef Answer* answer = answer_made(engine, command.id, 0, raft.peer_count * sizeof(PeerState))
     cdef PeerState state
@@ -193,6 +193,8 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     answer.numbers[10] = <int64_t> log_last_term(&raft.log)
     answer.numbers[11] = is_fetching(raft)
     answer.numbers[12] = raft.is_faulty
+    answer.numbers[13] = raft.loss != 0
+    answer.numbers[14] = <int64_t> raft.barrier
     for at in range(raft.peer_count):
         state.server = raft.peers[at].id
         state.match = raft.peers[at].match

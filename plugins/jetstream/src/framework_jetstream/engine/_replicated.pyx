@@ -14,6 +14,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._anew cimport group_begins_anew
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport (
     consumer_begin, consumer_close, consumer_expect, consumer_forget, consumer_made, consumer_say, consumer_tell_waiting, consumer_update,
@@ -28,7 +29,7 @@ from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
 from framework_jetstream.engine._peers cimport peer_may_say
 from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting,
+    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting,
     command_free, command_text, slot_of,
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads
@@ -284,6 +285,8 @@ cdef bint _leads(const Replica* replica) noexcept nogil:
 cdef bint _is_fresh(const Replica* replica) noexcept nogil:
     """Whether a server that follows has as good as all that its leader has: it hears it, fetches nothing, and applies what it knows of."""
     cdef const Raft* raft = replica.raft
+    if raft.loss or raft.is_faulty:
+        return False
     return raft.leader != 0 and raft.heard_ticks < raft.settings.election_ticks and not is_fetching(raft) and raft.applied == raft.commit
 
 
@@ -303,6 +306,18 @@ cdef void _settle_direct(Engine* engine, Group* group) noexcept nogil:
         follow_direct(engine, slot, False)
 
 
+cdef void _settle_repair(Engine* engine, Group* group) noexcept nogil:
+    """Tell whether something of a group is lost here, when that has changed and somebody listens."""
+    cdef const Raft* raft = group.replica.raft
+    cdef bint is_repaired = raft.loss != 0 or raft.is_faulty
+    if group.is_repaired == is_repaired:
+        return
+    if (group.slot != NULL and group.slot.opened == NULL) or (group.consumer != NULL and group.consumer.opened == NULL):
+        return
+    group.is_repaired = is_repaired
+    _tell(engine, _number_of(group), EVENT_REPAIRS, is_repaired)
+
+
 cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil:
     """End to lead what Raft says another server does, and, behind what was applied, begin to lead what this one does."""
     cdef Replica* replica
@@ -315,6 +330,10 @@ cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil:
         group = group_of(engine, replica.number)
         if group == NULL or (group.slot == NULL and group.consumer == NULL and not group.control):
             continue
+        if group.is_repaired or replica.raft.loss or replica.raft.is_faulty:
+            _settle_repair(engine, group)
+            if replica.raft.is_faulty and replica.raft.may_begin_anew and not group.control and group_begins_anew(engine, group):
+                continue
         if group.leads_term and (not _leads(replica) or group.leads_term != replica.raft.term):
             group_follow(engine, group)
         if is_applied and not group.leads_term and _leads(replica):

@@ -102,6 +102,8 @@ cdef enum EventKind:
     # Of no consumer: all files that were not written with the key of now are given up.
     EVENT_UNSURE
     # Of a control group: whether all consumers of a stream are here has to be known; numbers are the stream's, and of the question.
+    EVENT_REPAIRS
+    # Of what several servers have: something of it is lost here, and comes from others; the first number 0: it is whole again.
 
 
 cdef enum SourceLoss:
@@ -258,6 +260,8 @@ cdef struct Group:
     uint64_t prepared_at
     uint8_t is_created
     # Its first entry was applied.
+    uint8_t is_repaired
+    # Something of it is lost here, as was told.
 
 
 cdef struct SegmentFile:

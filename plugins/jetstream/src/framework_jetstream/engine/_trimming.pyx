@@ -202,7 +202,7 @@ cdef bint _say_again(Engine* engine) noexcept nogil:
             done = log_group_describe(engine.log, it.id, it.description, it.description_bytes)
             break
     else:
-        group = log_group_new(engine.log, NULL, 0)
+        group = log_group_new(engine.log, NULL, 0, False)
         done = group != 0 and log_group_close(engine.log, group)
     engine.has_appended = True
     return done

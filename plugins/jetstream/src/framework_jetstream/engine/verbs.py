@@ -147,6 +147,9 @@ class Event(IntEnum):
     UNSURE = 14
     """Of a control group: which consumers a stream has is to be known; numbers: the stream's, and
     of the question. NAME_CONSUMERS answers it."""
+    REPAIRS = 15
+    """Of what several servers have: something of it is lost here, and comes from others; number 0:
+    it is whole again."""
 
 
 class GroupOf(IntEnum):

@@ -6,9 +6,9 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from framework_jetstream.log._committed cimport entry_of
 from framework_jetstream.log._log cimport LOG_FAILED, LOG_TOO_LARGE, LOG_UNKNOWN, Log, LogEntry, LogGroup, LogPart, pthread_mutex_t
 from framework_jetstream.log._log_files cimport make_room
-from framework_jetstream.log._log_groups cimport group_make, keep_text, log_group
+from framework_jetstream.log._log_groups cimport group_begin_anew, group_make, keep_text, log_group
 from framework_jetstream.log._record cimport (
-    CLOSED, CUT, HARD_STATE, RECORD_BYTES_MAX, SNAPSHOT, GroupState, PartHead, RecordHead,
+    CLOSED, CUT, HARD_STATE, HAS_LOST, RECORD_BYTES_MAX, SNAPSHOT, GroupState, PartHead, RecordHead,
 )
 from framework_jetstream.log._rounds cimport group_write, record_copy, record_write
 from framework_jetstream.log._seals cimport tags_of_record, tags_room
@@ -19,7 +19,7 @@ cdef extern from "pthread.h" nogil:
 
 
 cdef bint _say(
-    Log* log, uint16_t kind, uint32_t group, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
+    Log* log, uint16_t kind, uint16_t flags, uint32_t group, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
 ) noexcept nogil:
     cdef uint64_t length = sizeof(RecordHead) + <uint64_t> count * sizeof(PartHead) + 8
     cdef uint32_t at
@@ -31,7 +31,7 @@ cdef bint _say(
         return False
     if not make_room(log, length):
         return False
-    if not record_write(log, kind, 0, group, term, index, parts, count):
+    if not record_write(log, kind, flags, group, term, index, parts, count):
         log.refused = LOG_FAILED
         return False
     return True
@@ -50,7 +50,7 @@ cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart*
     cdef uint64_t index = 0
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and _say(log, kind, group, it.term, it.last_index + 1, parts, count):
+    if it != NULL and _say(log, kind, 0, group, it.term, it.last_index + 1, parts, count):
         it.last_index += 1
         it.last_term = it.term
         index = it.last_index
@@ -89,11 +89,13 @@ cdef bint _describe(Log* log, LogGroup* group, const char* description, uint32_t
     return group_write(log, group, 0)
 
 
-cdef uint32_t log_group_new(Log* log, const char* description, uint32_t length) noexcept nogil:
+cdef uint32_t log_group_new(Log* log, const char* description, uint32_t length, bint has_lost) noexcept nogil:
     cdef LogGroup* it
     cdef uint32_t group = 0
     pthread_mutex_lock(&log.lock)
     it = group_make(log, log.group_max + 1)
+    if it != NULL:
+        it.has_lost = has_lost
     if it != NULL and _describe(log, it, description, length):
         it.is_open = True
         log.group_max += 1
@@ -133,6 +135,20 @@ cdef bint log_group_become(
     return done
 
 
+cdef bint log_group_begin_anew(Log* log, uint32_t group) noexcept nogil:
+    cdef LogGroup* it
+    cdef uint64_t wanted = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + 8
+    cdef bint done = False
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL:
+        wanted += it.description_bytes
+    if it != NULL and make_room(log, wanted + tags_room(&log.keys, wanted, 3)):
+        done = group_begin_anew(log, it) and group_write(log, it, 0)
+    pthread_mutex_unlock(&log.lock)
+    return done
+
+
 cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil:
     cdef LogGroup* it
     cdef uint64_t length = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + 8
@@ -158,7 +174,7 @@ cdef bint log_snapshot(
     part.goes_on = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and _say(log, SNAPSHOT, group, term, index, &part, 1):
+    if it != NULL and _say(log, SNAPSHOT, 0, group, term, index, &part, 1):
         it.snapshot_index = index
         it.snapshot_term = term
         if index > it.last_index:
@@ -174,7 +190,7 @@ cdef bint log_cut(Log* log, uint32_t group, uint64_t first_index) noexcept nogil
     cdef bint done = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and first_index and _say(log, CUT, group, it.term, first_index, NULL, 0):
+    if it != NULL and first_index and _say(log, CUT, 0, group, it.term, first_index, NULL, 0):
         if first_index <= it.last_index:
             it.last_index = first_index - 1
         done = True
@@ -182,14 +198,15 @@ cdef bint log_cut(Log* log, uint32_t group, uint64_t first_index) noexcept nogil
     return done
 
 
-cdef bint log_vote(Log* log, uint32_t group, uint64_t term, uint64_t vote) noexcept nogil:
+cdef bint log_vote(Log* log, uint32_t group, uint64_t term, uint64_t vote, bint has_lost) noexcept nogil:
     cdef LogGroup* it
     cdef bint done = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and _say(log, HARD_STATE, group, term, vote, NULL, 0):
+    if it != NULL and _say(log, HARD_STATE, HAS_LOST if has_lost else 0, group, term, vote, NULL, 0):
         it.term = term
         it.vote = vote
+        it.has_lost = has_lost
         done = True
     pthread_mutex_unlock(&log.lock)
     return done

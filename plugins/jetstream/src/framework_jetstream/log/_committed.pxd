@@ -3,11 +3,14 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport Log, LogEntry, LogFile
+from framework_jetstream.log._record cimport RecordHead
 
 
 cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil
 # Look ahead, behind the entry that was given last: the next one of a group that was read, from `at` on, 0 at first; False: there is none.
 cdef bint log_read_of(Log* log, uint32_t group, size_t* at, LogEntry* entry) noexcept nogil
+# Whether a record that was read, `order` before it, is no entry any more.
+cdef bint entry_is_void(Log* log, const RecordHead* head, uint64_t order) noexcept nogil
 cdef void entry_of(LogEntry* entry, const char* record, uint64_t file, uint64_t offset) noexcept nogil
 # Keep the memory of a file, and the file, until it is let go of as often; NULL: there is no such file.
 cdef LogFile* log_hold(Log* log, uint64_t number) noexcept nogil

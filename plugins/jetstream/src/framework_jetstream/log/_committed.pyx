@@ -30,7 +30,7 @@ cdef void entry_of(LogEntry* entry, const char* record, uint64_t file, uint64_t 
     entry.chars = record + record_bytes(head)
 
 
-cdef bint _is_void(Log* log, const RecordHead* head, uint64_t order) noexcept nogil:
+cdef bint entry_is_void(Log* log, const RecordHead* head, uint64_t order) noexcept nogil:
     """Return whether an entry that was read is none any more."""
     cdef LogGroup* group = log_group(log, head.group)
     cdef size_t at
@@ -53,7 +53,7 @@ cdef bint _next_read(Log* log, LogEntry* entry) noexcept nogil:
         record = read.file.image + read.offset
         if read.is_damaged and not log.gives_damaged:
             continue
-        if not _is_void(log, <const RecordHead*> record, log.read_at - 1):
+        if not entry_is_void(log, <const RecordHead*> record, log.read_at - 1):
             entry_of(entry, record, read.file.number, read.offset)
             entry.is_damaged = read.is_damaged
             return True
@@ -67,7 +67,7 @@ cdef bint log_read_of(Log* log, uint32_t group, size_t* at, LogEntry* entry) noe
         read = &log.reads[log.read_at + at[0]]
         at[0] += 1
         record = read.file.image + read.offset
-        if (<const RecordHead*> record).group == group and not _is_void(log, <const RecordHead*> record, log.read_at + at[0] - 1):
+        if (<const RecordHead*> record).group == group and not entry_is_void(log, <const RecordHead*> record, log.read_at + at[0] - 1):
             entry_of(entry, record, read.file.number, read.offset)
             entry.is_damaged = read.is_damaged
             return True

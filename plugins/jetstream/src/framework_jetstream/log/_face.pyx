@@ -10,7 +10,7 @@ from framework_jetstream.log._appending cimport (
 from framework_jetstream.encryption._cipher cimport Keys
 from framework_jetstream.log._committed cimport log_next_committed, log_trim
 from framework_jetstream.log._log cimport LogDamage, LogEntry, LogGroup, LogPart, log_free, log_new
-from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._log_groups cimport group_begin_anew, log_group
 from framework_jetstream.log._performing cimport log_round_done, log_sync, log_take_round
 from framework_jetstream.log._recovery cimport RECOVERED_LOCKED, RECOVERED_NEWER, RECOVERED_NOTHING, log_load, log_recover
 from framework_jetstream.log._seals cimport round_encrypt
@@ -81,9 +81,14 @@ cdef class Log:
         if result == RECOVERED_NOTHING:
             raise MemoryError
 
-    def new_group(self, bytes description=b""):
-        """Open a group; return its number, which was never given before, or 0 if it is refused."""
-        return log_group_new(self.log, description, <uint32_t> len(description))
+    def new_group(self, bytes description=b"", bint has_lost=False):
+        """Open a group; return its number, which was never given before, or 0 if it is refused.
+
+        Args:
+            description: What it is.
+            has_lost: Whether it may have been here before, and what it had is lost.
+        """
+        return log_group_new(self.log, description, <uint32_t> len(description), has_lost)
 
     def describe_group(self, uint32_t group, bytes description not None):
         """Say anew what a group is. Returns False when it is refused."""
@@ -118,9 +123,13 @@ cdef class Log:
         """Make entries from an index on void. Returns False when it is refused."""
         return log_cut(self.log, group, first_index)
 
-    def vote(self, uint32_t group, uint64_t term, uint64_t vote):
-        """Keep term and vote of a group. Returns False when it is refused."""
-        return log_vote(self.log, group, term, vote)
+    def vote(self, uint32_t group, uint64_t term, uint64_t vote, bint has_lost=False):
+        """Keep term and vote of a group, and whether what it had before is lost. Returns False when it is refused."""
+        return log_vote(self.log, group, term, vote, has_lost)
+
+    def begin_anew(self, uint32_t group):
+        """Let nothing count that was read of an open group, as some of it is lost; once, before anything is appended."""
+        return group_begin_anew(self.log, log_group(self.log, group))
 
     def group(self, uint32_t group):
         """Return a group as it is with all that was appended; None: it is not open."""
@@ -134,6 +143,8 @@ cdef class Log:
             snapshot_index=it.snapshot_index,
             description=it.description[:it.description_bytes],
             snapshot=it.snapshot[:it.snapshot_bytes],
+            has_lost=bool(it.has_lost),
+            is_doubted=bool(it.is_doubted),
         )
 
     def groups(self):
@@ -219,6 +230,11 @@ cdef class Log:
                 Damage(DamageReason(it.reason), it.file, it.offset, it.length, it.group, it.first_index, it.last_index, it.part)
             )
         return found
+
+    @property
+    def unknown_damages(self):
+        """How many of them there are in which a record of any group may have been."""
+        return self.log.unknown_damages
 
     @property
     def torn_bytes(self):

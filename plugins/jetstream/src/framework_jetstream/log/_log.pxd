@@ -116,6 +116,10 @@ cdef struct LogGroup:
     char* snapshot
     uint32_t snapshot_bytes
     void* owner  # whose it is in this process: for who appends
+    bint has_lost  # what it had is lost, and it began anew
+    bint is_doubted  # when the log was opened: some of it is missing, or may be
+    uint64_t stated_after  # so many damages of nobody knows which group there were before it was said how it is
+    uint64_t read_to  # index up to which all entries are there
 
 
 cdef struct LogRetired:
@@ -205,6 +209,7 @@ cdef struct Log:
     LogDamage* damages
     size_t damage_count
     size_t damage_room
+    uint64_t unknown_damages  # of them, in which there may be a record of any group
     uint64_t torn_bytes
     char mark[512]
 

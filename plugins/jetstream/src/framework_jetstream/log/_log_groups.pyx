@@ -1,12 +1,12 @@
 """The groups of a log, by number, closed ones as well."""
 
 from libc.errno cimport ENOMEM
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from framework_jetstream.log._log cimport Log, LogGroup
-from framework_jetstream.log._record cimport CLOSED, GroupState, PartHead, RecordHead, record_bytes
+from framework_jetstream.log._log cimport Log, LogCut, LogGroup, room_for
+from framework_jetstream.log._record cimport CLOSED, HAS_LOST, GroupState, PartHead, RecordHead, record_bytes
 
 
 cdef inline size_t _slot(LogGroup** groups, size_t mask, uint32_t group) noexcept nogil:
@@ -78,6 +78,7 @@ cdef bint group_take(LogGroup* group, const char* record) noexcept nogil:
         return False
     memcpy(&state, text, sizeof(GroupState))
     group.is_open = not head.flags & CLOSED
+    group.has_lost = head.flags & HAS_LOST != 0
     group.last_index = state.last_index
     group.last_term = state.last_term
     group.term = state.term
@@ -88,3 +89,29 @@ cdef bint group_take(LogGroup* group, const char* record) noexcept nogil:
     if not keep_text(&group.description, &group.description_bytes, text, parts[1].length):
         return False
     return keep_text(&group.snapshot, &group.snapshot_bytes, text + parts[1].length, parts[2].length)
+
+
+cdef bint group_cut(Log* log, uint32_t group, uint64_t index) noexcept nogil:
+    """Make void what was read of a group so far, from an index on; False: no memory."""
+    if room_for(<void**> &log.cuts, &log.cut_room, log.cut_count, sizeof(LogCut)) == NULL:
+        log.failed = ENOMEM
+        return False
+    log.cuts[log.cut_count].group = group
+    log.cuts[log.cut_count].order = log.read_count
+    log.cuts[log.cut_count].index = index
+    log.cut_count += 1
+    return True
+
+
+cdef bint group_begin_anew(Log* log, LogGroup* group) noexcept nogil:
+    """Let nothing count that was read of a group, as some of it is lost: the next file says so. False: no memory.
+
+    The term stays, for it was at least that.
+    """
+    if not group_cut(log, group.id, 1):
+        return False
+    group.last_index = group.last_term = group.vote = group.snapshot_index = group.snapshot_term = 0
+    group.snapshot_bytes = 0
+    group.has_lost = True
+    group.is_doubted = False
+    return True

@@ -41,9 +41,10 @@ cdef enum:  # kinds of records
     EMPTY = 8  # an entry of Raft: the first one of a leader
     MEMBERS = 9  # an entry of Raft: who belongs to the group
 
-cdef enum:  # flags of GROUP
+cdef enum:  # flags of GROUP, HAS_LOST of HARD_STATE as well
     CLOSED = 1
     RESTATED = 2
+    HAS_LOST = 4  # what the group had here is lost: of what is before the first one of them nothing counts (`raft/_losses.pyx`)
 
 
 cdef packed struct FileHead:

@@ -15,11 +15,12 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.encryption._cipher cimport CIPHER_END, CIPHER_NONE, FILE_OF_LOG, KeyHead, file_key_find
-from framework_jetstream.log._log cimport Log, LogCut, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, room_for
+from framework_jetstream.log._committed cimport entry_is_void
+from framework_jetstream.log._log cimport Log, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, room_for
 from framework_jetstream.log._log_files cimport log_begin
-from framework_jetstream.log._log_groups cimport group_make, group_take, log_group
+from framework_jetstream.log._log_groups cimport group_cut, group_make, group_take, log_group
 from framework_jetstream.log._record cimport (
-    CLOSED, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_ENCRYPTED, GROUP, HARD_STATE, RESTATED, SECTOR_BYTES, SNAPSHOT,
+    CLOSED, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_ENCRYPTED, GROUP, HARD_STATE, HAS_LOST, RESTATED, SECTOR_BYTES, SNAPSHOT,
     FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, head_sum, is_entry, place_sum, record_bytes, record_is_good,
     round_is_good, rounded,
 )
@@ -70,6 +71,20 @@ cdef struct Scan:
 # ---- damage ------------------------------------------------------------------------------------------------------------
 
 
+cdef bint _had_no_record(const LogFile* file, uint64_t at, uint64_t end) noexcept nogil:
+    """Return whether a damaged place between rounds is no more than the zeros at the end of one and the head of the next, or a mark."""
+    cdef uint64_t head = rounded(at, SECTOR_BYTES), byte
+    for byte in range(at, min(head, end)):
+        if file.image[byte]:
+            return False
+    if head >= end or end - head == sizeof(RoundHead):
+        return True
+    for byte in range(head + sizeof(RoundHead), end):
+        if file.image[byte]:
+            return False
+    return end - head == SECTOR_BYTES
+
+
 cdef LogDamage* _damage(Scan* scan, uint32_t reason, LogFile* file, uint64_t number, uint64_t offset, uint64_t length) noexcept nogil:
     cdef Log* log = scan.log
     cdef LogDamage* it
@@ -115,19 +130,16 @@ cdef void _take_group(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
     if group == NULL or not group_take(group, <const char*> head):
         scan.has_failed = True
         return
-    if head.flags & RESTATED and scan.has_base and group.last_index > known:
+    group.is_doubted = False
+    group.stated_after = scan.log.unknown_damages
+    if head.flags & HAS_LOST:
+        scan.has_failed = scan.has_failed or not group_cut(scan.log, head.group, group.last_index + 1)
+    elif head.flags & RESTATED and scan.has_base and group.last_index > known:
         _index_damage(scan, file, offset, head.group, known + 1, group.last_index)
 
 
 cdef void _take_cut(Scan* scan, const RecordHead* head) noexcept nogil:
-    cdef Log* log = scan.log
-    if room_for(<void**> &log.cuts, &log.cut_room, log.cut_count, sizeof(LogCut)) == NULL:
-        scan.has_failed = True
-        return
-    log.cuts[log.cut_count].group = head.group
-    log.cuts[log.cut_count].order = log.read_count
-    log.cuts[log.cut_count].index = head.index
-    log.cut_count += 1
+    scan.has_failed = scan.has_failed or not group_cut(scan.log, head.group, head.index)
 
 
 cdef void _take_entry(Scan* scan, LogFile* file, uint64_t offset, const RecordHead* head) noexcept nogil:
@@ -143,6 +155,7 @@ cdef void _take_entry(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
     if head.kind == HARD_STATE:
         group.term = head.term
         group.vote = head.index
+        group.has_lost = head.flags & HAS_LOST != 0
     elif head.kind == SNAPSHOT:
         _take_snapshot(scan, group, head)
     elif head.kind == CUT:
@@ -182,6 +195,14 @@ cdef void _take_snapshot(Scan* scan, LogGroup* group, const RecordHead* head) no
         group.last_term = head.term
 
 
+cdef void _doubt(Scan* scan, uint32_t id) noexcept nogil:
+    """Take up that what a group is, or begins with, can't be read."""
+    cdef LogGroup* group = log_group(scan.log, id)
+    if group != NULL:
+        group.is_doubted = True
+        group.stated_after = 0
+
+
 cdef void _take_record(Scan* scan, LogFile* file, uint64_t offset) noexcept nogil:
     """Take a record whose head is good; a bad part of it is damage."""
     cdef Log* log = scan.log
@@ -198,6 +219,7 @@ cdef void _take_record(Scan* scan, LogFile* file, uint64_t offset) noexcept nogi
             damage.first_index = damage.last_index = head.index
             damage.part = part
         if head.kind in (GROUP, SNAPSHOT):
+            _doubt(scan, head.group)
             return
     if head.kind == GROUP:
         _take_group(scan, file, offset, head)
@@ -242,6 +264,7 @@ cdef void _read_region(Scan* scan, LogFile* file, uint64_t at, uint64_t end, bin
             break
         next_at = _salvage(scan, file, at + 8, end)
         _damage(scan, reason, file, file.number, at, next_at - at)
+        scan.log.unknown_damages += reason != DAMAGE_ROUND or not _had_no_record(file, at, next_at)
         at = next_at
     if not is_proven and at < end:
         scan.is_over = True
@@ -544,6 +567,26 @@ cdef void _look_for_unknown(Scan* scan) noexcept nogil:
                 break
 
 
+cdef void _doubt_groups(Log* log) noexcept nogil:
+    """Find the groups of which entries are missing, or records may be: behind the last one that says how a group is, or anywhere."""
+    cdef LogGroup* group
+    cdef const RecordHead* head
+    cdef size_t at
+    for at in range(log.group_mask + 1 if log.groups != NULL else 0):
+        if log.groups[at] != NULL:
+            log.groups[at].read_to = log.groups[at].snapshot_index
+    for at in range(log.read_count):
+        head = <const RecordHead*> (log.reads[at].file.image + log.reads[at].offset)
+        if not entry_is_void(log, head, at):
+            group = log_group(log, head.group)
+            group.is_doubted = group.is_doubted or log.reads[at].is_damaged or head.index != group.read_to + 1
+            group.read_to = head.index
+    for at in range(log.group_mask + 1 if log.groups != NULL else 0):
+        group = log.groups[at]
+        if group != NULL and (group.read_to != group.last_index or group.stated_after < log.unknown_damages):
+            group.is_doubted = True
+
+
 cdef void _scan(Scan* scan) noexcept nogil:
     cdef size_t at = 0
     cdef uint64_t expected
@@ -565,6 +608,7 @@ cdef void _scan(Scan* scan) noexcept nogil:
         expected = it.previous_file if at and it.was_begun else 0 if at else scan.log.first_file
         if expected and expected != (scan.live[at - 1] if at else it).file.number:
             _damage(scan, DAMAGE_FILE_MISSING, NULL, expected, 0, 0)
+            scan.log.unknown_damages += 1
         if not it.was_begun:
             _damage(scan, DAMAGE_FILE_HEAD, it.file, it.file.number, 0, FILE_HEAD_BYTES)
         _read_file(scan, it)
@@ -607,6 +651,8 @@ cdef int log_recover(Log* log) noexcept nogil:
         if log.locked_file:
             result = RECOVERED_LOCKED
         elif not scan.has_failed:
+            if log.damage_count:
+                _doubt_groups(log)
             _retire_others(&scan)
             _write_all_again(&scan)
         log.round_number = log.synced = log.written = scan.number if scan.number > scan.proven else scan.proven

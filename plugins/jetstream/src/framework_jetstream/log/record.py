@@ -109,6 +109,10 @@ class GroupState(Struct, frozen=True):
     description: bytes
     snapshot: bytes
     """What the group begins with, at `snapshot_index`."""
+    has_lost: bool = False
+    """What it had once is lost, and it began anew."""
+    is_doubted: bool = False
+    """When the log was read, some of it was missing, or may have been."""
 
 
 class Damage(Struct, frozen=True):

@@ -47,6 +47,8 @@ class StartAsset(Struct, frozen=True):
     config: bytes
     level: int
     asked: Asked | None = None
+    may_have_been: bool = False
+    """It may have been here before, in a store that is lost since: this server founds nothing."""
 
 
 class ChangeAsset(Struct, frozen=True):

@@ -48,6 +48,10 @@ class Memory(Struct, frozen=True):
     """That was accepted."""
     founded: Foundation | None = None
     """That is agreed on."""
+    has_opened: bool = False
+    """The log had the group once."""
+    has_lost: bool = False
+    """Groups may have been here that are not in the log any more, or not known to this server yet."""
 
 
 class Prepare(Struct, frozen=True):
@@ -152,6 +156,17 @@ class Founding:
         self._deeds: list[Deed] = []
 
     @property
+    def took_part(self) -> bool:
+        """Whether this server has accepted what was agreed on: others have not just told it."""
+        return self.memory.founded is not None and self.memory.value == self.memory.founded
+
+    def remember(self, *, has_opened: bool, has_lost: bool) -> list[Deed]:
+        """Keep what the group has come to here."""
+        if (has_opened, has_lost) != (self.memory.has_opened, self.memory.has_lost):
+            self._save(has_opened=has_opened, has_lost=has_lost)
+        return self._done()
+
+    @property
     def quorum(self) -> int:
         """How many servers must agree: a majority of those that may have JetStream.
 
@@ -210,7 +225,7 @@ class Founding:
                 self._propose()
             case Accepted(ballot) if ballot == self._ballot and self._value is not None:
                 self._accepts[sender] = None
-                if len(self._accepts) >= self.quorum:
+                if len(self._accepts) >= self.quorum and self._is_known_to(self._value.members):
                     self._found(self._value)
                     self._tell_all(Founded(self._value))
             case Refusal(promised):
@@ -241,6 +256,13 @@ class Founding:
         accept = Accept(self._size, self._ballot, self._value)
         self._tell_all(accept)
         self._take(self._peer, accept)
+
+    def _is_known_to(self, members: tuple[str, ...]) -> bool:
+        """Return whether most of the members have accepted it: who has not may have been another.
+
+        A member that only is told may have lost its disk since, and has no say at first.
+        """
+        return sum(it in self._accepts for it in members) > len(members) // 2
 
     def _found(self, value: Foundation) -> None:
         if self.memory.founded is None:

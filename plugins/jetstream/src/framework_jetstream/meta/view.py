@@ -66,7 +66,11 @@ class GroupState(Struct, frozen=True):
     is_catching_up: bool = False
     """It fetches entries that it lacks."""
     is_faulty: bool = False
-    """Something that was durable is lost here: it neither votes nor leads."""
+    """What its entries have led to can't be read here: it neither votes nor leads."""
+    is_lost: bool = False
+    """What it had here is lost: it counts for nothing until it has what others have."""
+    barrier: int = 0
+    """Index of the entry with which that ended, since the start; 0: it was not so."""
     first_index: int = 0
     """Of the entries that are kept."""
     members: tuple[Member, ...] = ()
@@ -85,7 +89,7 @@ class GroupState(Struct, frozen=True):
 def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
     """Return what the engine has answered to GROUP_STATE."""
     term, leader, last_index, commit, applied, role, snapshot, heard_ticks = numbers[:8]
-    vote, last_term, is_catching_up, is_faulty = numbers[9:13]
+    vote, last_term, is_catching_up, is_faulty, is_lost, barrier = numbers[9:15]
     members = tuple(
         Member(peer_from_number(server), match, quiet_ticks * _TICK_NS, bool(votes))
         for server, match, quiet_ticks, votes in _MEMBER.iter_unpack(data)
@@ -103,6 +107,8 @@ def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
         last_term=last_term,
         is_catching_up=bool(is_catching_up),
         is_faulty=bool(is_faulty),
+        is_lost=bool(is_lost),
+        barrier=barrier,
         first_index=snapshot + 1,
         members=members,
     )

@@ -7,11 +7,13 @@ when the one before is committed, and an entry of this leader's term: else two c
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_cut_from
+from framework_jetstream.raft._losses cimport loss_stays
 from framework_jetstream.raft._members cimport members_add, members_now, members_write, peer_of
 from framework_jetstream.raft._replication cimport append_own
 from framework_jetstream.raft._state cimport (
-    ADD_LEARNER, DEMOTE, ENTRY_MEMBERS, LEADER, PEERS_MAX, PROMOTE, REFUSED_BEHIND, REFUSED_CHANGING, REFUSED_MEMBERS, REFUSED_MEMORY,
-    REFUSED_NO_QUORUM, REFUSED_NOT, REFUSED_NOT_LEADER, REFUSED_TOO_EARLY, REFUSED_TRANSFERRING, REMOVE, Raft, RaftMembers, RaftPeer,
+    ADD_LEARNER, DEMOTE, ENTRY_MEMBERS, LEADER, PEERS_MAX, PROMOTE, REFUSED_BEHIND, REFUSED_CHANGING, REFUSED_LOST, REFUSED_MEMBERS,
+    REFUSED_MEMORY, REFUSED_NO_QUORUM, REFUSED_NOT, REFUSED_NOT_LEADER, REFUSED_TOO_EARLY, REFUSED_TRANSFERRING, REMOVE, Raft, RaftMembers,
+    RaftPeer,
 )
 
 
@@ -57,7 +59,7 @@ cdef int _change(Raft* raft, RaftMembers* members, int change, uint64_t id) noex
         members.count += 1
     elif change == PROMOTE and is_there and not votes:
         peer = peer_of(raft, id)
-        if peer.match < raft.commit or raft.now - peer.heard_tick >= raft.settings.election_ticks:
+        if peer.loss or peer.match < raft.commit or raft.now - peer.heard_tick >= raft.settings.election_ticks:
             return REFUSED_BEHIND
         members.voters |= 1 << place
     elif change == DEMOTE and votes:
@@ -66,16 +68,20 @@ cdef int _change(Raft* raft, RaftMembers* members, int change, uint64_t id) noex
         _remove(members, place)
     else:
         return REFUSED_MEMBERS
+    if change in (DEMOTE, REMOVE) and loss_stays(raft, members, id):
+        return REFUSED_LOST
     return REFUSED_NOT if _would_be_heard(raft, members) else REFUSED_NO_QUORUM
 
 
 cdef bint _would_be_heard(Raft* raft, const RaftMembers* members) noexcept nogil:
     """Return whether a majority of the new voters is there now: else the change would be the last one."""
     cdef uint32_t at, voters = 0, heard = 0
+    cdef const RaftPeer* peer
     for at in range(members.count):
         if members.voters >> at & 1:
+            peer = peer_of(raft, members.ids[at])
             voters += 1
-            if members.ids[at] == raft.id or raft.now - peer_of(raft, members.ids[at]).heard_tick < raft.settings.election_ticks:
+            if peer.id == raft.id or (not peer.loss and raft.now - peer.heard_tick < raft.settings.election_ticks):
                 heard += 1
     return heard > voters // 2
 

@@ -56,7 +56,7 @@ cdef void _tally(Raft* raft) noexcept nogil:
 
 cdef void stand(Raft* raft) noexcept nogil:
     """Ask whether an election could be won, before there is one (thesis 9.6)."""
-    if raft.role == LEADER or raft.is_faulty or not is_voter(raft, raft.id):
+    if raft.role == LEADER or raft.is_faulty or raft.loss or not is_voter(raft, raft.id):
         return
     become_pre_candidate(raft)
     peer_of(raft, raft.id).vote = VOTE_GRANTED
@@ -143,7 +143,9 @@ cdef void vote_asked(Raft* raft, const RaftMessage* message) noexcept nogil:
     cdef bint is_free = raft.vote == message.sender or (not raft.vote and not raft.leader)
     if message.kind == PRE_VOTE and message.term > raft.term:
         is_free = True
-    if not is_free or raft.is_faulty or not _is_up_to_date(raft, message):
+    if raft.is_faulty or raft.loss:
+        is_free = False
+    if not is_free or not _is_up_to_date(raft, message):
         vote_refuse(raft, message)
         return
     if message.kind == PRE_VOTE:
@@ -171,7 +173,9 @@ cdef void vote_answered(Raft* raft, const RaftMessage* message) noexcept nogil:
 
 cdef void timeout_told(Raft* raft, const RaftMessage* message) noexcept nogil:
     """Stand at once: the leader wants it (thesis 3.10)."""
-    if raft.role == FOLLOWER and raft.leader == message.sender and is_voter(raft, raft.id) and not raft.is_faulty:
+    if raft.is_faulty or raft.loss or not is_voter(raft, raft.id):
+        return
+    if raft.role == FOLLOWER and raft.leader == message.sender:
         _stand_now(raft, TRANSFER)
 
 
@@ -186,7 +190,7 @@ cdef bint transfer_begin(Raft* raft, uint64_t to) noexcept nogil:
         return False
     for at in range(raft.peer_count):
         peer = &raft.peers[at]
-        if peer.id == raft.id or not peer.is_voter or (to and peer.id != to):
+        if peer.id == raft.id or not peer.is_voter or peer.loss or peer.is_faulty or (to and peer.id != to):
             continue
         if best == NULL or peer.match > best.match:
             best = peer

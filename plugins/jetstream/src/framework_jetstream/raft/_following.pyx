@@ -3,11 +3,13 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_cut_from, log_last_not_after, log_push, log_term_at
+from framework_jetstream.raft._losses cimport loss_commit, loss_ends, loss_mark
 from framework_jetstream.raft._members cimport members_add, members_committed, members_cut_from, members_read
 from framework_jetstream.raft._raft_messages cimport next_entry
 from framework_jetstream.raft._outgoing cimport message_new, say_durable
 from framework_jetstream.raft._state cimport (
-    APPEND_RESPONSE, CHANGES_MAX, ENTRY_MEMBERS, HEARTBEAT_RESPONSE, REJECTED, Raft, RaftEntry, RaftMembers, RaftMessage,
+    APPEND_RESPONSE, BEGIN_ANEW, CHANGES_MAX, ENTRY_MEMBERS, FAULTY, HEARTBEAT_RESPONSE, REJECTED, Raft, RaftEntry, RaftMembers,
+    RaftMessage,
 )
 
 
@@ -28,6 +30,7 @@ cdef void acknowledge(Raft* raft) noexcept nogil:
     answer.index = _durable(raft)
     answer.context = _received(raft)
     raft.ack_is_due = answer.index < answer.context
+    loss_mark(raft, &answer)
     say_durable(raft, &answer)
 
 
@@ -131,10 +134,15 @@ cdef void append_received(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef bint heartbeat_received(Raft* raft, const RaftMessage* message) noexcept nogil:
     """Answer a heartbeat; False: it speaks of entries that this server never acknowledged, and did not lose either."""
     cdef RaftMessage answer = message_new(raft, HEARTBEAT_RESPONSE, message.sender)
-    cdef uint64_t last = raft.log.last_index
-    if message.commit > last and not raft.is_faulty:
+    if message.commit > raft.log.last_index and not raft.is_faulty and not raft.loss:
         return False
-    commit_to(raft, message.commit if message.commit < last else last)
+    commit_to(raft, loss_commit(raft, message))
+    if raft.loss:
+        loss_ends(raft, message)
+    loss_mark(raft, &answer)
+    if raft.is_faulty:
+        answer.flags |= FAULTY
+        raft.may_begin_anew = message.flags & BEGIN_ANEW != 0
     answer.index = _durable(raft)
     answer.commit = _received(raft)
     answer.context = message.context

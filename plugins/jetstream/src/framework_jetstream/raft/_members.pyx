@@ -46,25 +46,27 @@ cdef uint32_t quorum_of(const Raft* raft) noexcept nogil:
 
 
 cdef uint32_t heard_voters(Raft* raft) noexcept nogil:
-    """Return how many voters were heard within an election timeout, this server with them."""
+    """Return how many voters were heard within an election timeout, this server with them; who has lost something is none of them."""
     cdef uint32_t at, heard = 0
     cdef RaftPeer* peer
     for at in range(raft.peer_count):
         peer = &raft.peers[at]
-        if peer.is_voter and (peer.id == raft.id or raft.now - peer.heard_tick < raft.settings.election_ticks):
+        if not peer.is_voter or peer.loss:
+            continue
+        if peer.id == raft.id or raft.now - peer.heard_tick < raft.settings.election_ticks:
             heard += 1
     return heard
 
 
 cdef uint64_t quorum_match(Raft* raft) noexcept nogil:
-    """Return the highest index that a majority of voters has, durable (thesis 3.6)."""
+    """Return the highest index that a majority of voters has, durable (thesis 3.6); who has lost something counts as if it had nothing."""
     cdef uint64_t matches[PEERS_MAX]
     cdef uint32_t at, place, voters = 0
     cdef uint64_t match
     for at in range(raft.peer_count):
         if not raft.peers[at].is_voter:
             continue
-        match = raft.peers[at].match
+        match = 0 if raft.peers[at].loss else raft.peers[at].match
         place = voters
         while place and matches[place - 1] < match:
             matches[place] = matches[place - 1]

@@ -18,6 +18,7 @@ from framework_jetstream.raft._entries cimport (
     log_begin_at, log_compact, log_drop, log_end_bytes, log_item, log_push, log_release, log_shrink,
 )
 from framework_jetstream.raft._following cimport acknowledge, append_received, heartbeat_received
+from framework_jetstream.raft._losses cimport answer_counts
 from framework_jetstream.raft._members cimport members_add, members_at, members_begin, members_committed, members_read, peer_of
 from framework_jetstream.raft._outgoing cimport message_new, release_waiting, say_durable
 from framework_jetstream.raft._reads cimport read_answered, read_asked, reads_begin_round, reads_confirm
@@ -47,7 +48,7 @@ cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, uint64_t id, u
 
     Args:
         group: Its number, the same on all servers.
-        id: Of this server, and of no other one that ever was: a server that has lost what it promised comes back under another.
+        id: Of this server, and of no other one that ever was.
         seed: Begins the group's random numbers; another one on each server.
     """
     cdef Raft* raft = <Raft*> calloc(1, sizeof(Raft))
@@ -208,6 +209,8 @@ cdef bint _follower_said(Raft* raft, const RaftMessage* message) noexcept nogil:
     cdef bint is_good
     if raft.role != LEADER or peer == NULL:
         return True  # late: it was removed, or something else leads
+    if not answer_counts(raft, peer, message):
+        return True
     is_good = append_answered(raft, peer, message) if message.kind == APPEND_RESPONSE else heartbeat_answered(raft, peer, message)
     if is_good and raft.role == LEADER:
         peer.heard_tick = raft.now
@@ -269,7 +272,7 @@ cdef bint raft_step(Raft* raft, const RaftMessage* message) noexcept nogil:
     if message.group != raft.group or message.to != raft.id or not message.sender or message.sender == raft.id:
         raft.lies += 1
         return False
-    if message.kind == HEARTBEAT and message.commit > raft.log.last_index and not raft.is_faulty:
+    if message.kind == HEARTBEAT and message.commit > raft.log.last_index and not raft.is_faulty and not raft.loss:
         raft.lies += 1  # before its term is believed
         return False
     if message.kind in (VOTE, PRE_VOTE) and vote_is_promised_away(raft, message):
@@ -344,6 +347,7 @@ cdef void _give_write(Raft* raft, RaftReady* ready) noexcept nogil:
         ready.has_hard_state = True
         ready.term = raft.term
         ready.vote = raft.vote
+        ready.is_lost = raft.loss != 0
         raft.hard_is_new = False
         raft.hard_write = raft.write
     ready.install_index = raft.install_index

@@ -9,10 +9,11 @@ What the fields of a message are, of which zero is nothing:
     PRE_VOTE, VOTE      last of the log       its term     -                    -              -
     .._RESPONSE         -                     -            -                    -              -
     APPEND              before the first one  its term     commit index         -              some or none
-    APPEND_RESPONSE     durable               -            -                    received       -
+    APPEND_RESPONSE     durable               LOST: loss   -                    received       -
       REJECTED          may agree here        its term     `index` of APPEND    -              -
     HEARTBEAT           BEHIND: fetch to it   -            commit index         round          -
-    HEARTBEAT_RESPONSE  durable               -            received             round          -
+      BARRIER          of the barrier        loss         commit index         round          -
+    HEARTBEAT_RESPONSE  durable               LOST: loss   received             round          -
     TIMEOUT_NOW         -                     -            -                    -              -
     READ                -                     -            -                    its id         -
     READ_RESPONSE       may be read           -            -                    its id         -
@@ -23,15 +24,17 @@ What the fields of a message are, of which zero is nothing:
     SNAPSHOT_CHUNK      of it                 its term     offset in bytes      bytes of all   its members, a piece of it
 
 A PRE_VOTE has the term that its sender would stand in, and so has the answer that grants it; all others have the sender's own.
+A *loss* is the number of what `_losses.pyx` is about. A version that does not know it takes no frame that speaks of one: it hears nothing
+of who has lost something, which is safe.
 """
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.raft._state cimport (
-    APPEND, APPEND_RESPONSE, BEHIND, COMPACTED, ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, FETCH, HEARTBEAT, HEARTBEAT_RESPONSE, KIND_MAX,
-    PRE_VOTE, PRE_VOTE_RESPONSE, RANGE, READ_RESPONSE, REJECTED, SNAPSHOT_CHUNK, TIMEOUT_NOW, TRANSFER, VOTE,
-    VOTE_RESPONSE, RaftEntry, RaftMessage,
+    APPEND, APPEND_RESPONSE, BEGIN_ANEW, BEHIND, COMPACTED, ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, FAULTY, FETCH, HEARTBEAT,
+    HEARTBEAT_RESPONSE, KIND_MAX, LOST, PRE_VOTE, PRE_VOTE_RESPONSE, RANGE, READ_RESPONSE, REJECTED, BARRIER, SNAPSHOT_CHUNK, TIMEOUT_NOW,
+    TRANSFER, VOTE, VOTE_RESPONSE, RaftEntry, RaftMessage,
 )
 
 cdef enum:
@@ -101,12 +104,16 @@ cdef const char* next_message(const char* at, RaftMessage* message) noexcept nog
 
 cdef bint _flags_are_good(const RaftMessage* message) noexcept nogil:
     cdef int allowed = 0
-    if message.kind in (PRE_VOTE_RESPONSE, VOTE_RESPONSE, APPEND_RESPONSE, READ_RESPONSE):
+    if message.kind in (PRE_VOTE_RESPONSE, VOTE_RESPONSE, READ_RESPONSE):
         allowed = REJECTED
+    elif message.kind == APPEND_RESPONSE:
+        allowed = REJECTED if message.flags & REJECTED else LOST
+    elif message.kind == HEARTBEAT_RESPONSE:
+        allowed = LOST | FAULTY
     elif message.kind == VOTE:
         allowed = TRANSFER
     elif message.kind == HEARTBEAT:
-        allowed = BEHIND
+        allowed = BEHIND | BARRIER | BEGIN_ANEW
     elif message.kind == RANGE:
         allowed = COMPACTED
     return not message.flags & ~allowed
@@ -119,6 +126,8 @@ cdef bint _is_of_entry(const RaftMessage* message) noexcept nogil:
 
 cdef bint _fields_are_good(const RaftMessage* message) noexcept nogil:
     cdef int kind = message.kind
+    if message.flags & (LOST | BARRIER) and not message.log_term:
+        return False
     if kind in (PRE_VOTE, VOTE):
         return _is_of_entry(message) and message.log_term < message.term
     if kind in (APPEND, RANGE, FETCH, SNAPSHOT_CHUNK) and not _is_of_entry(message):
@@ -128,7 +137,7 @@ cdef bint _fields_are_good(const RaftMessage* message) noexcept nogil:
             return _is_of_entry(message) and message.index <= message.commit
         return message.index <= message.context
     if kind == HEARTBEAT:
-        return message.flags & BEHIND or message.index == 0
+        return message.index == 0 or (message.flags & ~BEGIN_ANEW) in (BEHIND, BARRIER)
     if kind == HEARTBEAT_RESPONSE:
         return message.index <= message.commit
     if kind == RANGE:

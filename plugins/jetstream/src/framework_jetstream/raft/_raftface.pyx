@@ -8,6 +8,7 @@ from libc.string cimport memset
 from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport resume, stand, transfer_begin
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
+from framework_jetstream.raft._losses cimport raft_lose
 from framework_jetstream.raft._members cimport members_read, members_write, peer_of
 from framework_jetstream.raft._raft_messages cimport (
     EntryHead, FrameHead, MessageHead, entry_begin, frame_begin, frame_check, message_begin, next_entry, next_message,
@@ -142,7 +143,8 @@ cdef class RaftGroup:
         snapshot: Index and term of what the log begins behind.
         members: Of the snapshot, or of the start; None: it is told.
         entries: The log that was durable.
-        is_faulty: Whether something that was durable is lost.
+        is_faulty: Whether what entries have led to can't be read.
+        is_lost: Whether what was durable is lost; then there are no entries.
     """
 
     cdef Raft* raft
@@ -152,7 +154,7 @@ cdef class RaftGroup:
     def __cinit__(
         self, *, uint64_t group, uint64_t server, uint64_t seed, settings: Settings, hard_state: tuple[int, int] = (0, 0),
         snapshot: tuple[int, int] = (0, 0), members: dict[int, bool] | None = None, entries: list[Entry] | None = None,
-        is_faulty: bool = False,
+        is_faulty: bool = False, is_lost: bool = False,
     ) -> None:
         cdef RaftSettings wanted = settings_of(settings)
         cdef RaftMembers begun
@@ -170,6 +172,8 @@ cdef class RaftGroup:
             assert raft_restore(self.raft, entry.term, entry.kind, data, <uint32_t> len(data)), "no entry"
             self.held[self.raft.log.last_index] = data
         self.raft.is_faulty = is_faulty
+        if is_lost:
+            raft_lose(self.raft)
 
     def __dealloc__(self) -> None:
         raft_free(self.raft)
@@ -239,7 +243,7 @@ cdef class RaftGroup:
             del self.held[index]
         return Write(
             ready.write,
-            (ready.term, ready.vote) if ready.has_hard_state else None,
+            (ready.term, ready.vote, bool(ready.is_lost)) if ready.has_hard_state else None,
             self.install_of(ready) if ready.install_index else None,
             ready.cut_index, ready.first_index, entries,
         )
@@ -314,7 +318,7 @@ cdef class RaftGroup:
     def peer(self, server: int) -> Peer | None:
         """Return a member as the leader has it; None: it is none."""
         it = peer_of(self.raft, server)
-        return Peer(PeerState(it.state), it.match, it.next) if it != NULL else None
+        return Peer(PeerState(it.state), it.match, it.next, it.loss != 0) if it != NULL else None
 
     def memory(self) -> int:
         """Return the bytes of memory that the group takes, but for the bytes of entries."""
@@ -376,6 +380,11 @@ cdef class RaftGroup:
     def has_lease(self) -> bool:
         """Whether nobody else can lead now."""
         return lease_is_valid(self.raft)
+
+    @property
+    def loss(self) -> int:
+        """Number of the loss of what was durable here; 0: nothing is lost, or its barrier is behind it."""
+        return self.raft.loss
 
     @property
     def refused(self) -> Refused:

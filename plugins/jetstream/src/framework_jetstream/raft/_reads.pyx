@@ -28,6 +28,8 @@ cdef uint64_t _of_majority(const Raft* raft, bint of_ticks) noexcept nogil:
             continue
         if raft.peers[at].id == raft.id:
             value = raft.now if of_ticks else raft.round
+        elif raft.peers[at].loss:
+            value = 0
         else:
             value = raft.peers[at].round_tick if of_ticks else raft.peers[at].round
         place = voters

@@ -9,6 +9,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_end_bytes, log_last_not_after, log_length, log_push, log_term_at
 from framework_jetstream.raft._following cimport commit_to
+from framework_jetstream.raft._losses cimport barriers_propose, loss_tell
 from framework_jetstream.raft._members cimport is_voter, members_now, quorum_match
 from framework_jetstream.raft._outgoing cimport message_new, say
 from framework_jetstream.raft._roles cimport become_follower
@@ -33,6 +34,7 @@ cdef void heartbeat_all(Raft* raft) noexcept nogil:
     cdef RaftMessage message
     cdef RaftPeer* peer
     cdef uint32_t at
+    barriers_propose(raft)
     raft.round += 1
     raft.round_ticks[raft.round & (ROUNDS_MAX - 1)] = raft.now
     raft.heartbeat_elapsed = 0
@@ -48,6 +50,7 @@ cdef void heartbeat_all(Raft* raft) noexcept nogil:
             message.flags = BEHIND
             message.index = raft.commit
         peer.next_before = peer.next
+        loss_tell(raft, peer, &message)
         say(raft, &message)
 
 

@@ -7,14 +7,18 @@ from framework_jetstream.raft._entries cimport room_for
 from framework_jetstream.raft._state cimport CANDIDATE, FOLLOWER, LEADER, PRE_CANDIDATE, PROBE, VOTE_NONE, Raft, RaftPeer, RaftRead
 
 
-cdef uint32_t _random_below(Raft* raft, uint32_t end) noexcept nogil:
+cdef uint64_t random_next(Raft* raft) noexcept nogil:
     """Draw from the group's own sequence (SplitMix64), so that a seed gives the same run again."""
     cdef uint64_t drawn
     raft.random += <uint64_t> 0x9E3779B97F4A7C15
     drawn = raft.random
     drawn = (drawn ^ (drawn >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
     drawn = (drawn ^ (drawn >> 27)) * <uint64_t> 0x94D049BB133111EB
-    return <uint32_t> (((drawn ^ (drawn >> 31)) >> 32) * end >> 32)
+    return drawn ^ (drawn >> 31)
+
+
+cdef uint32_t _random_below(Raft* raft, uint32_t end) noexcept nogil:
+    return <uint32_t> ((random_next(raft) >> 32) * end >> 32)
 
 
 cdef void _begin(Raft* raft, int role) noexcept nogil:
@@ -102,7 +106,8 @@ cdef void become_leader(Raft* raft) noexcept nogil:
         peer = &raft.peers[at]
         peer.match = raft.stable if peer.id == raft.id else 0
         peer.received = peer.commit_told = peer.round = peer.round_tick = 0
+        peer.loss = peer.loss_round = peer.barrier = peer.barrier_round = 0
         peer.next = peer.next_before = raft.log.last_index + 1
         peer.heard_tick = raft.now
         peer.state = PROBE
-        peer.probe_is_out = False
+        peer.probe_is_out = peer.is_faulty = False

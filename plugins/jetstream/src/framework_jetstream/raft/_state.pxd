@@ -59,6 +59,10 @@ cdef enum:  # flags of messages
     TRANSFER = 2  # of VOTE: the leader wants it
     BEHIND = 4  # of HEARTBEAT: fetch what is committed, from anybody
     COMPACTED = 8  # of RANGE: it lives in a snapshot only
+    LOST = 16  # of APPEND_RESPONSE, HEARTBEAT_RESPONSE: what was durable there is lost, and no barrier is behind it yet
+    BARRIER = 32  # of HEARTBEAT: which entry that is
+    FAULTY = 64  # of HEARTBEAT_RESPONSE: what entries have led to can't be read there
+    BEGIN_ANEW = 128  # of HEARTBEAT: enough others are there for that one to lose all, and to get it again
 
 cdef enum:  # state of a peer, as the leader has it
     PROBE = 0  # one message at a time, until it is known where its log agrees
@@ -81,6 +85,7 @@ cdef enum:  # why something was refused: `raft.refused`
     REFUSED_BEHIND = 7  # a learner that has not caught up
     REFUSED_NO_QUORUM = 8  # what is left would not be heard by a majority
     REFUSED_MEMORY = 9
+    REFUSED_LOST = 10  # who would stay has lost what was durable there
 
 cdef enum:  # changes of members
     ADD_LEARNER = 1
@@ -118,9 +123,14 @@ cdef struct RaftPeer:  # a member; this server is one of them
     uint64_t round  # of heartbeats, the newest that it has answered
     uint64_t round_tick  # when that was sent
     uint64_t heard_tick
+    uint64_t loss  # by what number it says that it has lost something; 0: it has not
+    uint64_t loss_round  # of heartbeats: what it says of losses in earlier ones is old
+    uint64_t barrier  # index of an entry that was proposed after that; 0: none yet
+    uint64_t barrier_round  # of the heartbeat that told it first of its barrier; 0: not yet
     uint8_t state
     uint8_t vote
     bint is_voter
+    bint is_faulty  # as it says
     bint probe_is_out
 
 
@@ -233,7 +243,10 @@ cdef struct Raft:
     uint32_t passed  # ticks of which it was not said yet what they mean
     # Who is what.
     uint8_t role
-    bint is_faulty  # something that was durable is lost here: no votes, no candidate
+    bint is_faulty  # what entries have led to can't be read here: no votes, no candidate
+    bint may_begin_anew  # the leader says so: then its caller drops the group, and opens it as one that is lost
+    uint64_t loss  # what was durable is lost here: a number that tells this loss from all others; 0: nothing is
+    uint64_t barrier  # of the last loss that has ended; 0: none has since the start
     uint64_t leader  # 0: none is known
     RaftMembers* history  # memberships from the last committed one on, ascending; the last one counts
     uint32_t history_count
@@ -304,6 +317,7 @@ cdef struct RaftReady:  # work for the caller, in the order of the fields; point
     bint has_hard_state
     uint64_t term
     uint64_t vote
+    bint is_lost  # part of the hard state
     uint64_t install_index  # the snapshot that came in chunks takes the place of the log up to here; 0: none
     uint64_t install_term
     bint install_keeps  # what is behind it in the log; else that is void

@@ -53,6 +53,10 @@ class Flag(IntFlag):
     TRANSFER = 2
     BEHIND = 4
     COMPACTED = 8
+    LOST = 16
+    BARRIER = 32
+    FAULTY = 64
+    BEGIN_ANEW = 128
 
 
 class Change(IntEnum):
@@ -83,6 +87,8 @@ class Refused(IntEnum):
     NO_QUORUM = 8
     """What is left would not be heard by a majority."""
     MEMORY = 9
+    LOST = 10
+    """Who would stay has lost what was durable there."""
 
 
 class FrameRefused(IntEnum):
@@ -177,8 +183,8 @@ class Write(Struct, frozen=True):
     """What is to be written, in this order."""
 
     number: int
-    hard_state: tuple[int, int] | None
-    """Term and vote."""
+    hard_state: tuple[int, int, bool] | None
+    """Term, vote, and whether what was durable before is lost."""
     install: tuple[int, int, bool, dict[int, bool]] | None
     """Index and term of the snapshot that was fetched, whether the log behind stays, who votes."""
     cut_index: int
@@ -209,3 +215,5 @@ class Peer(Struct, frozen=True):
     state: PeerState
     match: int
     next: int
+    is_lost: bool
+    """What was durable there is lost."""

@@ -202,6 +202,7 @@ cdef void wish(Replica* replica, const RaftReady* ready) noexcept nogil:
     it.has_hard_state = ready.has_hard_state
     it.term = ready.term
     it.vote = ready.vote
+    it.is_lost = ready.is_lost
     it.install_index = ready.install_index
     it.install_term = ready.install_term
     it.install_keeps = ready.install_keeps
@@ -266,7 +267,7 @@ cdef bint _append(Replicas* replicas, Replica* replica, uint64_t index) noexcept
 cdef bint _write_before_entries(Replicas* replicas, Replica* replica) noexcept nogil:
     """Write what comes before entries; False: the log has no room for all of it now."""
     cdef Wanted* it = &replica.wanted
-    if it.has_hard_state and not log_vote(replicas.log, replica.number, it.term, it.vote):
+    if it.has_hard_state and not log_vote(replicas.log, replica.number, it.term, it.vote, it.is_lost):
         return False
     it.has_hard_state = False
     if it.install_index and not _install(replicas, replica):

@@ -178,6 +178,10 @@ cdef class Replicas:
         """Return what this server is in a group."""
         return Role(self.found(number).raft.role)
 
+    def is_lost(self, uint32_t number) -> bool:
+        """Return whether what this server had of a group is lost, and no barrier is behind it yet."""
+        return self.found(number).raft.loss != 0
+
     def state(self, uint32_t number) -> tuple[int, int, int, int]:
         """Return term, last index, commit index and the index of the snapshot of a group."""
         cdef Replica* it = self.found(number)

@@ -38,6 +38,7 @@ cdef struct Wanted:  # what Raft wants to be written, as far as the log had no r
     bint has_hard_state
     uint64_t term
     uint64_t vote
+    bint is_lost
     uint64_t install_index  # 0: no snapshot
     uint64_t install_term
     bint install_keeps

@@ -8,12 +8,13 @@ from libc.string cimport memcpy, memmove, memset
 from framework_jetstream.log._appending cimport log_append
 from framework_jetstream.log._committed cimport entry_of, log_next_committed
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_FAILED, LOG_NOT_LEADER, LogEntry, LogGroup, LogPart
-from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._log_groups cimport group_begin_anew, log_group
 from framework_jetstream.log._performing cimport log_durable_round
 from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, RecordHead
 from framework_jetstream.raft._catching_up cimport fetch_give_up
 from framework_jetstream.raft._elections cimport found, resume, stand
 from framework_jetstream.raft._entries cimport log_term_at, room_for
+from framework_jetstream.raft._losses cimport raft_lose
 from framework_jetstream.raft._members cimport members_at
 from framework_jetstream.raft._raft_messages cimport FrameHead, frame_check, next_entry, next_message
 from framework_jetstream.raft._raft cimport (
@@ -94,6 +95,8 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
     cdef Replica* made
     if not room_for(<void**> &replicas.replicas, &replicas.room, replicas.count, sizeof(Replica*)):
         return NULL
+    if group.is_doubted and not group_begin_anew(replicas.log, group):
+        return NULL
     made = <Replica*> calloc(1, sizeof(Replica))
     if made == NULL:
         return NULL
@@ -117,7 +120,9 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
     replicas.count += 1
     if made.snapshot_index:
         _applies(replicas, made)
-    elif members != NULL and group.term <= FIRST_TERM and not group.vote:
+    if group.has_lost:
+        raft_lose(made.raft)
+    elif not made.snapshot_index and members != NULL and group.term <= FIRST_TERM and not group.vote:
         found(made.raft, members.ids[0] == replicas.server)
     if not replicas.is_begun:
         resume(made.raft)

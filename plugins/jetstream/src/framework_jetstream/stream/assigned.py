@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from framework_jetstream.host import Host
     from framework_jetstream.meta.assignments import Asked, Asset, Group
     from framework_jetstream.stream.archives import Archives
+    from framework_jetstream.meta.assignments import Asked, Asset
     from framework_jetstream.stream.book import StreamBook
 
 
@@ -97,7 +98,7 @@ class AssignedAssets:
         entry.stream.tell(
             Stream.StartConsumer(
                 effect.group.name,
-                self._replicas(effect.group),
+                self._replicas(effect),
                 config,
                 effect.created_ns,
                 self._reply_to(effect.asked),
@@ -111,7 +112,12 @@ class AssignedAssets:
         except KeyError:
             self._host.report(f"stream {asset.stream} is not served: no account {asset.account}")
             return
-        replicas = self._replicas(group)
+        replicas = self._replicas(effect)
+        if effect.may_have_been and not replicas:
+            self._host.report(
+                f"stream {asset.stream} of account {asset.account} has no other replica: what was"
+                " in the store of this server before is lost, and it begins empty"
+            )
         entry = StreamEntry(
             number=self._book.next_number(),
             account=asset.account,
@@ -120,6 +126,7 @@ class AssignedAssets:
             group=group.name,
             replicas=replicas,
             is_leader=not replicas,
+            is_repaired=len(replicas) == 1,
         )
         reply = self._reply_to(effect.asked)
         self._begin(entry).tell(Stream.Open(account_number, reply))
@@ -137,15 +144,18 @@ class AssignedAssets:
         else:
             entry.stream.tell(Stream.Look(effect.reply))
 
-    def _replicas(self, group: Group) -> tuple[int, ...]:
+    def _replicas(self, effect: StartAsset) -> tuple[int, ...]:
         """Return the number of a group and of its servers, as the engine wants it.
 
-        Nothing, where it is this server's alone. Only the number, where others add this one: a
-        member is who was there when the group was founded, or was told so by its leader.
+        Nothing, where it is this server's alone. Only the number, where others add this one, or
+        have done so: a member is who was there when the group was founded, or was told so by its
+        leader.
         """
+        group = effect.group
         is_founder = self._host.peer in group.peers and not group.is_moved
         if is_founder and len(group.peers) == 1:
             return ()
+        is_founder = is_founder and not effect.may_have_been
         founders = group.peers if is_founder else ()
         return (group_number(group.name), *(number_of(it) for it in founders))
 

@@ -46,6 +46,8 @@ class StreamEntry(Struct, kw_only=True):
     """Or the origin that it mirrors."""
     offline: str = ""
     """Why its storage kind fails; empty: it is well."""
+    is_repaired: bool = False
+    """Something of it is lost here, and comes from other servers."""
 
     @property
     def consumer_count(self) -> int:
@@ -85,6 +87,12 @@ class StreamBook:
     def get(self, account: str, name: str) -> StreamEntry | None:
         """Return a stream, or None."""
         return self._accounts.get(account, {}).get(name)
+
+    def lacks(self, account: str, name: str, consumer: str) -> bool:
+        """Return whether a stream, or a consumer of it, is not here, or not all of it."""
+        entry = self.get(account, name)
+        found = entry.consumers.get(consumer) if entry is not None and consumer else entry
+        return found is None or found.is_repaired
 
     def put(self, entry: StreamEntry) -> None:
         """Add a stream."""

@@ -306,6 +306,8 @@ class Stream(Component):
                 then()
             case EngineEvent(kind=Event.UPDATE, numbers=numbers, data=data):
                 self._shared.follow(numbers[0], data)
+            case EngineEvent(kind=Event.REPAIRS, numbers=numbers):
+                self._entry.is_repaired = bool(numbers[0])
             case _:
                 pass
 
@@ -699,6 +701,9 @@ class Stream(Component):
         )
         if self._adopting is None or not self._adopting.take(request.config.name, consumer):
             consumer.tell(Consumer.Open(request.reply))
+        # Who is added to a group, or may have been in it, has a say when its leader says so.
+        self._consumers[request.config.name].is_repaired = len(request.replicas) == 1
+        consumer.tell(Consumer.Open(request.reply))
 
     def _change_consumer(
         self, group: str, config: ConsumerConfig, reply: Reply[bytes | None]

@@ -1,0 +1,154 @@
+"""A server of three loses what it had stored: it gets it from the others, and is one of them again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import sys
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from shared_clusters import NAMES, connected, start, until
+
+from framework.testing import OURS
+
+MESSAGES = 60
+STREAM = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "storage": "file"}
+CONSUMER = {"durable_name": "C", "ack_policy": "explicit", "num_replicas": 3}
+
+pytestmark = pytest.mark.interop
+
+
+def flip(file, places):
+    """Flip a bit at each of some places of what is not zeros at the end of a file."""
+    data = bytearray(file.read_bytes())
+    used = len(bytes(data).rstrip(b"\0"))
+    for place in places:
+        data[int(used * place)] ^= 16
+    file.write_bytes(data)
+
+
+def hurt_log(store):
+    """Flip bits in all files of the log; the last round is left, as nobody can tell it from a torn one."""
+    for file in store.rglob("*.log"):
+        flip(file, [0.3, 0.5, 0.55, 0.6, 0.7])
+
+
+def hurt_heads(store):
+    """Make a page of each file of the log zeros: whose records stood there is not known."""
+    for file in store.rglob("*.log"):
+        data = bytearray(file.read_bytes())
+        used = len(bytes(data).rstrip(b"\0"))
+        at = used // 2 // 4096 * 4096
+        data[at : at + 4096] = bytes(4096)
+        file.write_bytes(data)
+
+
+def empty_log(store):
+    """Remove all files of the log."""
+    for file in store.rglob("*.log"):
+        file.unlink()
+
+
+HURTS = (hurt_log, hurt_heads, empty_log, shutil.rmtree)
+
+
+def health(server):
+    """Return what is wrong with a server; empty: nothing."""
+    try:
+        said = server.document("/healthz")
+    except HTTPError as error:
+        said = json.loads(error.read())
+    return "" if said.get("status") == "ok" else str(said)
+
+
+def leader_of(api):
+    return until(lambda: (api("STREAM.INFO.S").get("cluster") or {}).get("leader"))
+
+
+def are_current(api):
+    """Whether all replicas have what the leader has."""
+    replicas = (api("STREAM.INFO.S").get("cluster") or {}).get("replicas") or ()
+    return len([it for it in replicas if it.get("current")]) == len(NAMES) - 1
+
+
+def lead(api, name):
+    """Let a server lead the stream."""
+
+    def leads():
+        if leader_of(api) == name:
+            return True
+        wanted = json.dumps({"placement": {"preferred": name}}).encode()
+        api("STREAM.LEADER.STEPDOWN.S", wanted)
+        return False
+
+    until(leads)
+
+
+def contents(api):
+    """Return what who leads the stream has, by sequence."""
+    last = until(lambda: api("STREAM.INFO.S").get("state"))["last_seq"]
+    found = {}
+    for seq in range(1, last + 1):
+        message = api("STREAM.MSG.GET.S", json.dumps({"seq": seq}).encode())["message"]
+        found[seq] = base64.b64decode(message["data"])
+    return found
+
+
+@pytest.fixture
+def filled(fleet, tmp_path, log_in):
+    """Return three servers with a stream, a client of the one that leads it, and what is in the stream."""
+    servers = start(fleet, tmp_path)
+    raw, api = connected(servers["n1"], log_in)
+    with raw:
+        assert "config" in api("STREAM.CREATE.S", json.dumps(STREAM).encode())
+        wanted = {"stream_name": "S", "config": CONSUMER}
+        until(lambda: "config" in api("CONSUMER.DURABLE.CREATE.S.C", json.dumps(wanted).encode()))
+        for number in range(MESSAGES):
+            payload = b"%d " % number + b"x" * (number * 31 % 900)
+            until(lambda payload=payload: "seq" in told(api, payload))
+        leader = leader_of(api)
+    return servers, leader
+
+
+def told(api, payload):
+    """Publish; return the acknowledgement, or that there is none."""
+    try:
+        return json.loads(api.requests.ask("s.a", payload)[1])
+    except TimeoutError:
+        return {}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("hurt", HURTS, ids=lambda it: it.__name__)
+def test_a_server_gets_back_what_it_lost(fleet, filled, tmp_path, log_in, hurt):
+    servers, leader = filled
+    name = next(it for it in NAMES if it != leader)
+    other = next(it for it in NAMES if it not in {name, leader})
+    raw, api = connected(servers[leader], log_in)
+    with raw:
+        before = contents(api)
+    servers[name].kill()
+    hurt(tmp_path / f"{OURS}-{name}")
+    servers[name] = fleet.restart(servers[name])
+
+    raw, api = connected(servers[leader], log_in)
+    with raw:
+        until(lambda: "seq" in told(api, b"after"))
+        until(lambda: are_current(api))
+        until(lambda: not health(servers[name]))
+        lead(api, name)
+        after = contents(api)
+    assert {seq: after.get(seq) for seq in before} == before
+
+    servers[other].kill()  # what is acknowledged now rests on the one that was hurt
+    raw, api = connected(servers[name], log_in)
+    with raw:
+        until(lambda: told(api, b"last").get("seq"))
+        info = api("CONSUMER.INFO.S.C")
+    assert info["name"] == "C"
