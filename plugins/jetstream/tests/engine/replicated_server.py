@@ -242,7 +242,7 @@ class ReplicatedServer:
     def _go_on(self, restored: Restored) -> None:
         """Go on with what was read, or begin."""
         self.config = STREAM_CONFIG
-        founders = () if self.grows or self.is_hurt else (1, 2, 3)
+        founders = () if self.grows else (1, 2, 3)
         is_alone = self.grows and self.id == 1
         self.stream_members = None if is_alone else (STREAM_GROUP, *founders)
         self.consumer_members = None if is_alone else (CONSUMER_GROUP, *founders)
@@ -331,7 +331,7 @@ class ReplicatedServer:
             Verb.OPEN_STREAM,
             self.stream,
             told,
-            numbers=(1, 1, 0, 0, *replica_numbers(replicas or ())),
+            numbers=(1, 1, 0, 0, *replica_numbers(replicas or (), may_have_been=self.is_hurt)),
             limits=limits_of(self.config),
             first=b"S",
             second=SUBJECTS,
@@ -350,7 +350,7 @@ class ReplicatedServer:
             Verb.OPEN_CONSUMER,
             self.consumer,
             told,
-            numbers=(self.stream, 0, 0, 0, *replica_numbers(replicas or ())),
+            numbers=(self.stream, 0, 0, 0, *replica_numbers(replicas or (), may_have_been=self.is_hurt)),
             terms=terms_of(CONSUMER_CONFIG),
             first=b"C",
             second=b"\n",
@@ -358,7 +358,7 @@ class ReplicatedServer:
         )
 
     def _open(self) -> None:
-        ids = (0,) if self.is_hurt else (3, 1, 2, 3)
+        ids = replica_numbers((CONTROL_GROUP, 1, 2, 3), may_have_been=self.is_hurt)
         for peer in (1, 2, 3):
             self.engine.command(Verb.LINK_PEER, 0, numbers=(peer, peer))
         self.open_stream(self.stream_members)
@@ -366,8 +366,8 @@ class ReplicatedServer:
         self.ask(
             Verb.OPEN_GROUP,
             self.control,
-            numbers=(0, 0, 0, 0, CONTROL_GROUP, *ids),
-            third=text_of(SavedGroup("C", (CONTROL_GROUP, *ids[1:]))),
+            numbers=(0, 0, 0, 0, *ids),
+            third=text_of(SavedGroup("C", (CONTROL_GROUP, 1, 2, 3))),
         )
 
     def lose(self) -> str:

@@ -24,7 +24,7 @@ from framework_jetstream.cluster.founder import Founder
 from framework_jetstream.cluster.gathering import Gathering
 from framework_jetstream.cluster.loss_gate import LossGate
 from framework_jetstream.cluster.membership import next_change
-from framework_jetstream.engine.link import EngineAnswers, EngineEvent
+from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
 from framework_jetstream.engine.verbs import CONTROL_GROUP, Event, GroupOf, Verb
 from framework_jetstream.meta.assignments import (
     Asset,
@@ -343,9 +343,8 @@ class MetaGroup(Component):
         members = founded.members[:_FOUNDERS_MAX]
         memory = self._founder.memory
         is_member = self._view.peer in members
-        if not self._has_group:
-            is_member = is_member and self._founder.took_part and not memory.has_opened
-        if not self._has_group and not is_member:
+        is_founder = is_member and self._founder.took_part and not memory.has_opened
+        if not self._has_group and not is_founder:
             # It may have been here before, and the log is lost since; who comes for the first time
             # is asked for no more than to wait until the leader has heard of it.
             self._lose()
@@ -358,7 +357,7 @@ class MetaGroup(Component):
         self._ask(
             Verb.OPEN_GROUP,
             lambda told: self._report("the meta group can't be opened") if told.status else None,
-            numbers=(0, 0, 0, 0, numbers[0], len(numbers) - 1, *numbers[1:]),
+            numbers=(0, 0, 0, 0, *replica_numbers(numbers, may_have_been=not is_founder)),
             third=text_of(SavedGroup(GROUP_NAME, numbers)),
         )
 

@@ -47,7 +47,7 @@ def tell_engine(
             len(backoff),
             0,
             0,
-            *replica_numbers(entry.replicas),
+            *replica_numbers(entry.replicas, may_have_been=entry.is_repaired),
         ),
         terms=terms_of(config, entry.burst_bytes),
         first="\n".join([config.name, *filters_of(config)]).encode(),

@@ -37,6 +37,6 @@ class ConsumerEntry(Struct, kw_only=True):
     leads_since_ns: int = 0
     """The same."""
     consumer: ActorRef[Any] | None = None
+    """Its actor; None: nothing was asked of one that was read from the log."""
     is_repaired: bool = False
     """As of a stream."""
-    """Its actor; None: nothing was asked of one that was read from the log."""

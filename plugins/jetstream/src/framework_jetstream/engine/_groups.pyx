@@ -3,12 +3,12 @@
 A group is freed when the log says that it is closed: until then its entries come back.
 """
 
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.engine._answers cimport answer_made
-from framework_jetstream.engine._replicated cimport REPLICAS_AT
+from framework_jetstream.engine._replicated cimport MAY_HAVE_BEEN, REPLICAS_AT
 from framework_jetstream.engine._state cimport command_free, command_text
 from framework_jetstream.log._appending cimport log_group_close, log_group_new
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_NOT_LEADER, LOG_UNKNOWN, LogGroup
@@ -31,9 +31,11 @@ cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot
 cdef Group* group_opened(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Open a group that the third text of a command describes; NULL: refused, see `refused_as`.
 
-    One that others have, and that names no members, may have been here before: this server has no say in it until its leader gives it one.
+    One that others have may have been here before, if that is said, or it names no members: then this server has no say in it until its
+    leader gives it one.
     """
-    cdef bint has_lost = command.numbers[REPLICAS_AT] != 0 and command.numbers[REPLICAS_AT + 1] == 0
+    cdef int64_t members = command.numbers[REPLICAS_AT + 1]
+    cdef bint has_lost = command.numbers[REPLICAS_AT] != 0 and (members == 0 or members & MAY_HAVE_BEEN != 0)
     cdef uint32_t number = log_group_new(engine.log, command_text(command, 2), <uint32_t> command.lengths[2], has_lost)
     cdef Group* made = NULL
     engine.has_appended = True

@@ -6,6 +6,8 @@ from framework_jetstream.engine._state cimport Command, ConsumerSlot, Engine, Gr
 cdef enum:
     REPLICAS_AT = 4
     # In a command that opens: number of the group at all servers, 0: it is this one's alone; how many servers have it; who.
+    MAY_HAVE_BEEN = 256
+    # More of them: this server may have had it, in a store that is lost.
 
 
 cdef bint replicated_join(Engine* engine, Group* group, const Command* command) noexcept nogil

@@ -67,11 +67,12 @@ cdef bint replicated_join(Engine* engine, Group* group, const Command* command) 
     """Let other servers commit entries of a group as well, as the numbers of a command say; False: no memory, or it makes no sense."""
     cdef const int64_t* numbers = &command.numbers[REPLICAS_AT]
     cdef RaftMembers members
+    cdef int64_t count = numbers[1] & ~MAY_HAVE_BEEN
     cdef uint32_t at
-    if engine.replicas == NULL or numbers[1] < 0 or numbers[1] > NUMBERS - REPLICAS_AT - 2:
+    if engine.replicas == NULL or count < 0 or count > NUMBERS - REPLICAS_AT - 2:
         return False
     memset(&members, 0, sizeof(members))
-    members.count = <uint32_t> numbers[1]
+    members.count = <uint32_t> count
     members.voters = (<uint32_t> 1 << members.count) - 1
     for at in range(members.count):
         members.ids[at] = <uint64_t> numbers[2 + at]

@@ -47,13 +47,21 @@ _PREFIX_CHARS: Final = 12
 """Of ids of events, which differ between servers."""
 
 
-def replica_numbers(replicas: tuple[int, ...]) -> tuple[int, ...]:
+_MAY_HAVE_BEEN: Final = 256
+"""As `_replicated.pxd` has it."""
+
+
+def replica_numbers(
+    replicas: tuple[int, ...], *, may_have_been: bool = False
+) -> tuple[int, ...]:
     """Return how a command says who has something, behind its first four numbers.
 
     Args:
         replicas: Number of the group at all servers, and theirs; empty: it is this one's alone.
+        may_have_been: Whether this server may have had it, in a store that is lost since.
     """
-    return (replicas[0], len(replicas) - 1, *replicas[1:]) if replicas else ()
+    lost = _MAY_HAVE_BEEN * may_have_been
+    return (replicas[0], len(replicas) - 1 + lost, *replicas[1:]) if replicas else ()
 
 
 class EngineAnswer(Struct, frozen=True):

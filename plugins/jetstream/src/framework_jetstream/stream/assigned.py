@@ -102,6 +102,7 @@ class AssignedAssets:
                 config,
                 effect.created_ns,
                 self._reply_to(effect.asked),
+                effect.may_have_been,
             )
         )
 
@@ -126,7 +127,7 @@ class AssignedAssets:
             group=group.name,
             replicas=replicas,
             is_leader=not replicas,
-            is_repaired=len(replicas) == 1,
+            is_repaired=bool(replicas) and (effect.may_have_been or len(replicas) == 1),
         )
         reply = self._reply_to(effect.asked)
         self._begin(entry).tell(Stream.Open(account_number, reply))
@@ -147,15 +148,13 @@ class AssignedAssets:
     def _replicas(self, effect: StartAsset) -> tuple[int, ...]:
         """Return the number of a group and of its servers, as the engine wants it.
 
-        Nothing, where it is this server's alone. Only the number, where others add this one, or
-        have done so: a member is who was there when the group was founded, or was told so by its
-        leader.
+        Nothing, where it is this server's alone. Only the number, where others add this one: a
+        member is who was there when the group was founded, or was told so by its leader.
         """
         group = effect.group
         is_founder = self._host.peer in group.peers and not group.is_moved
         if is_founder and len(group.peers) == 1:
             return ()
-        is_founder = is_founder and not effect.may_have_been
         founders = group.peers if is_founder else ()
         return (group_number(group.name), *(number_of(it) for it in founders))
 

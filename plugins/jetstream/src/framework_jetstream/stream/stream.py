@@ -156,6 +156,8 @@ class Stream(Component):
         created_ns: int
         reply: Reply[bytes | None]
         """Set once, by who leads it first."""
+        may_have_been: bool = False
+        """It may have been here before, in a store that is lost since."""
 
     class Look(Struct, frozen=True):
         """The meta group has said something of it."""
@@ -375,7 +377,9 @@ class Stream(Component):
                 1 if config.storage == "file" else 2 * self._is_logged,
                 config.first_seq,
                 0,
-                *replica_numbers(self._entry.replicas),
+                *replica_numbers(
+                    self._entry.replicas, may_have_been=self._entry.is_repaired
+                ),
             ),
             limits=limits_of(config),
             first=config.name.encode(),
@@ -702,7 +706,8 @@ class Stream(Component):
         if self._adopting is None or not self._adopting.take(request.config.name, consumer):
             consumer.tell(Consumer.Open(request.reply))
         # Who is added to a group, or may have been in it, has a say when its leader says so.
-        self._consumers[request.config.name].is_repaired = len(request.replicas) == 1
+        is_repaired = request.may_have_been or len(request.replicas) == 1
+        self._consumers[request.config.name].is_repaired = bool(request.replicas) and is_repaired
         consumer.tell(Consumer.Open(request.reply))
 
     def _change_consumer(
