@@ -124,6 +124,8 @@ class Monitor:
         }
         if self._view is not None and (meta := self._view.meta_cluster()) is not None:
             document["meta_cluster"] = plain(meta)
+        if faulty := self._book.faulty():
+            document["faulty"] = faulty
         entries = [it.entry for it in counts]
         consumers = [it for entry in entries for it in entry.consumers.values()]
         led = sum(it.is_leader for it in entries), sum(it.is_leader for it in consumers)

@@ -144,6 +144,12 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
                 stream=it.saved.config.name,
                 account=it.saved.account,
             )
+        if restored.anew:
+            server.log.warning(
+                "JetStream is repairing: the log is damaged, and {count} streams, consumers or other"
+                " groups come from the servers that have them too",
+                count=restored.anew,
+            )
         parts.monitor.watch(partial(_trouble, parts), restored.damaged)
         parts.monitor.watch_storage(parts.storage.problems, restored.offline)
         parts.book.offline.update({(it.account, it.config.name): it for it in restored.offline})

@@ -74,14 +74,8 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     needed: set[tuple[int, int]] = set()
     offline: dict[tuple[str, str, int], Offline] = {}
     for group, state, begun in _streams_first(log, unknown):
-        known, description, named = _described(state, begun)
-        _check_sharing(engine, known)
-        if state.is_doubted and _is_shared(known):
-            # What is left of it is not to be told from what is not: others have all of it.
-            log.begin_anew(group)
-            anew += 1
-            description, named = state.description, None
-            known = saved_from_text(description)
+        known, description, named, is_anew = _read_group(engine, log, group, state, begun)
+        anew += is_anew
         if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
             offline[_stream_of(known)].groups.append(group)
             continue
@@ -175,6 +169,22 @@ def _stream_of(consumer: SavedConsumer) -> tuple[str, str, int]:
     return consumer.account, consumer.stream, consumer.stream_created_ns
 
 
+def _read_group(
+    engine: Engine, log: Log, group: int, state: GroupState, begun: Saved
+) -> tuple[Saved, bytes, NamedSegments | None, bool]:
+    """Return what a group is, as text as well, its segments, and whether it begins anew here.
+
+    That does what others have too, if some of it is lost: what is left of it is not to be told from
+    what is not, and others have all of it.
+    """
+    known, description, named = _described(state, begun)
+    _check_sharing(engine, known)
+    if not state.is_doubted or not _is_shared(known):
+        return known, description, named, False
+    log.begin_anew(group)
+    return begun, state.description, None, True
+
+
 def _is_shared(known: Saved) -> bool:
     """Return whether other servers have a group too."""
     return isinstance(known, SavedGroup) or bool(known.replicas)
@@ -182,7 +192,8 @@ def _is_shared(known: Saved) -> bool:
 
 def _check_sharing(engine: Engine, known: Saved) -> None:
     """Raise StoreError where what is in the log does not go with how this server is configured."""
-    if (_is_shared(known) or known.group) and not engine.has_replicas:
+    is_assigned = isinstance(known, SavedGroup) or bool(known.group or known.replicas)
+    if is_assigned and not engine.has_replicas:
         raise StoreError(
             "The store belongs to a cluster whose servers share streams: `replication: true` in the"
             " block `jetstream`, and the block `cluster`, have to say so"

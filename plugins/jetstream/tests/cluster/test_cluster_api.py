@@ -44,7 +44,10 @@ class World:
         heard = round(self.quiet_s * TICKS_A_SECOND)
         then(
             EngineAnswer(
-                0, (1, number_of(self.leader), 0, 0, 0, role, 0, heard, 20, 0, 0, 0, 0, 0, 0), b"", then
+                0,
+                (1, number_of(self.leader), 0, 0, 0, role, 0, heard, 20, 0, 0, 0, 0, 0, 0),
+                b"",
+                then,
             )
         )
 

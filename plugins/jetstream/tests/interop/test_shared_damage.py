@@ -1,4 +1,4 @@
-"""A server of three loses what it had stored: it gets it from the others, and is one of them again."""
+"""A server of three loses what it had stored, and gets it back from the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def flip(file, places):
 
 
 def hurt_log(store):
-    """Flip bits in all files of the log; the last round is left, as nobody can tell it from a torn one."""
+    """Flip bits in all files of the log, but for the end, which could have been torn."""
     for file in store.rglob("*.log"):
         flip(file, [0.3, 0.5, 0.55, 0.6, 0.7])
 
@@ -102,7 +102,7 @@ def contents(api):
 
 @pytest.fixture
 def filled(fleet, tmp_path, log_in):
-    """Return three servers with a stream, a client of the one that leads it, and what is in the stream."""
+    """Return three servers with a stream, and the name of the one that leads it."""
     servers = start(fleet, tmp_path)
     raw, api = connected(servers["n1"], log_in)
     with raw:

@@ -103,7 +103,7 @@ class Judge:
 
     @staticmethod
     def _has(server: Server, index: int, entry: Entry) -> bool:
-        """Whether a server has an entry, or could say so before it lost it: later it doesn't count."""
+        """Whether a server has an entry, or could say so before it lost all."""
         return (server.disk_before if server.disk.is_lost else server.disk).has(index, entry)
 
     def forgets(self, server: Server) -> None:

@@ -72,7 +72,7 @@ class Founder:
         return self._machine.took_part
 
     def remember(self, *, has_opened: bool | None = None, has_lost: bool | None = None) -> bool:
-        """Keep what the group has come to here, as far as it is given; False: it can't be written."""
+        """Keep what the group has come to here, as far as it is given; False: not written."""
         before = self._machine.memory
         opened = before.has_opened if has_opened is None else has_opened
         lost = before.has_lost if has_lost is None else has_lost

@@ -332,7 +332,7 @@ class MetaGroup(Component):
         self._tick()
 
     def _lose(self) -> None:
-        """Remember that groups may have been here of which nobody knows: this server founds none."""
+        """Remember that groups may have been here of which nobody knows."""
         assert self._founder is not None
         if not self._founder.remember(has_lost=True):
             raise RuntimeError("it can't be kept that something is lost here")
@@ -556,7 +556,9 @@ class MetaGroup(Component):
         """Return whether something that is to run here does not, or is not whole."""
         machine = self._view.machine
         return any(
-            self._book.lacks(*asset) for asset, _ in machine.state.assets() if machine.runs_here(asset)
+            self._book.lacks(*asset)
+            for asset, _ in machine.state.assets()
+            if machine.runs_here(asset)
         )
 
     def _changed(self, _: EngineAnswer) -> None:

@@ -172,8 +172,8 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     """Answer term, leader, last index, commit, applied, role, index of the snapshot, ticks since a leader was heard and after how many
     there may be an election; members, as their leader has them.
 
-    Behind that for whom it voted, the term of the last entry, whether it fetches entries that it lacks, whether what entries have led to can't
-    be read, whether what was durable is lost, and the index of the barrier where that has ended since the start.
+    Behind that for whom it voted, the term of the last entry, whether it fetches entries that it lacks, whether what entries have led to
+    can't be read, whether what was durable is lost, and the index of the barrier where that has ended since the start.
     """
     cdef Answer* answer = answer_made(engine, command.id, 0, raft.peer_count * sizeof(PeerState))
     cdef PeerState state

@@ -29,7 +29,8 @@ from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
 from framework_jetstream.engine._peers cimport peer_may_say
 from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting,
+    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer,
+    Waiting,
     command_free, command_text, slot_of,
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads

@@ -51,9 +51,7 @@ _MAY_HAVE_BEEN: Final = 256
 """As `_replicated.pxd` has it."""
 
 
-def replica_numbers(
-    replicas: tuple[int, ...], *, may_have_been: bool = False
-) -> tuple[int, ...]:
+def replica_numbers(replicas: tuple[int, ...], *, may_have_been: bool = False) -> tuple[int, ...]:
     """Return how a command says who has something, behind its first four numbers.
 
     Args:

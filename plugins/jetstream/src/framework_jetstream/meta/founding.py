@@ -51,7 +51,7 @@ class Memory(Struct, frozen=True):
     has_opened: bool = False
     """The log had the group once."""
     has_lost: bool = False
-    """Groups may have been here that are not in the log any more, or not known to this server yet."""
+    """Groups may have been here that are not in the log any more."""
 
 
 class Prepare(Struct, frozen=True):

@@ -94,6 +94,17 @@ class StreamBook:
         found = entry.consumers.get(consumer) if entry is not None and consumer else entry
         return found is None or found.is_repaired
 
+    def faulty(self) -> list[dict[str, str]]:
+        """Return the names of streams and consumers of which something is lost here."""
+        found = []
+        for entry in self.all():
+            stream = {"account": entry.account, "stream": entry.config.name}
+            if entry.is_repaired:
+                found.append(stream)
+            consumers = (name for name, it in entry.consumers.items() if it.is_repaired)
+            found += [{**stream, "consumer": name} for name in consumers]
+        return found
+
     def put(self, entry: StreamEntry) -> None:
         """Add a stream."""
         self._accounts.setdefault(entry.account, {})[entry.config.name] = entry

@@ -377,9 +377,7 @@ class Stream(Component):
                 1 if config.storage == "file" else 2 * self._is_logged,
                 config.first_seq,
                 0,
-                *replica_numbers(
-                    self._entry.replicas, may_have_been=self._entry.is_repaired
-                ),
+                *replica_numbers(self._entry.replicas, may_have_been=self._entry.is_repaired),
             ),
             limits=limits_of(config),
             first=config.name.encode(),
