@@ -335,6 +335,13 @@ class Monitor:
         """Say that messages of a stream were found damaged when they were read."""
         entry = next((it for it in self._book.all() if it.number == number), None)
         account, stream = (entry.account, entry.config.name) if entry is not None else ("", "")
+        if entry is not None and entry.replicas:
+            self._server.log.error(
+                "Damage of {whose}: {what} here, and come from other servers",
+                whose=f"{account} > {stream}",
+                what=words_of_loss(first, last),
+            )
+            return
         self._report(Damaged(account, stream, "", words_of_loss(first, last)))
 
     def _report(self, it: Damaged) -> None:

@@ -146,8 +146,8 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
             )
         if restored.anew:
             server.log.warning(
-                "JetStream is repairing: the log is damaged, and {count} streams, consumers or other"
-                " groups come from the servers that have them too",
+                "JetStream is repairing: the log is damaged, and {count} groups, of streams and"
+                " consumers, come from the servers that have them too",
                 count=restored.anew,
             )
         parts.monitor.watch(partial(_trouble, parts), restored.damaged)

@@ -106,6 +106,8 @@ class ReplicatedCluster(Cluster):
             return
         self.after(self.loss_rng.uniform(100, 1500), self.lose)
         server = self.servers[self.loss_rng.choice(list(self.servers))]
+        if self.faults["segment"]:
+            return  # it is not found before somebody reads what is lost: until then all others count
         if server.is_up and not any(it.lacks for it in self.servers.values() if it is not server):
             self.faults[server.lose()] += 1
             self.waiting[server.id].clear()
@@ -257,7 +259,9 @@ class ReplicatedCluster(Cluster):
         last_seq = self.judge.acked[self.last]
         for server in self.servers.values():
             if server.id not in self.states and self.last_seq_of(server) >= last_seq:
-                self.states[server.id] = self.messages_of(server, last_seq)
+                found = self.messages_of(server, last_seq)
+                if self.is_whole(server):
+                    self.states[server.id] = found
         return len(self.states) == len(self.servers) and all(
             it.applied >= max(self.judge.entries, default=0) for it in self.servers.values()
         )
@@ -278,11 +282,17 @@ class ReplicatedCluster(Cluster):
     def last_seq_of(self, server: ReplicatedServer) -> int:
         return self.answer_of(server, Verb.STREAM_STATE)[1][4]
 
+    def is_whole(self, server: ReplicatedServer) -> bool:
+        """Whether a server misses nothing of the stream that it knows of."""
+        numbers = self.answer_of(server, Verb.GROUP_STATE, GroupOf.STREAM)[1]
+        self.seen["found"] += numbers[12]
+        return not numbers[12] and not numbers[13]
+
     def messages_of(self, server: ReplicatedServer, last_seq: int) -> dict[int, bytes]:
         found = {}
         for seq in range(1, last_seq + 1):
             status, numbers, data = self.answer_of(server, Verb.GET_MESSAGE, seq, 0)
-            demand(status >= 0, f"no answer to {Verb.GET_MESSAGE.name}")
+            demand(status >= 0 or server.is_hurt, f"no answer to {Verb.GET_MESSAGE.name}")
             if status == 0:
                 found[seq] = data[numbers[2] + numbers[3] :]
         return found

@@ -32,7 +32,7 @@ from framework_jetstream.recovery import restore
 from framework_jetstream.store.folder import name_of, place_of
 from framework_jetstream.stream.rules import limits_of
 from msgspec.structs import replace
-from raft_judge import BrokenError, demand
+from raft_judge import demand
 
 from framework.testing.simulation import SimulatedDisk
 
@@ -390,6 +390,11 @@ class ReplicatedServer:
         del self.log, self.jobs
         self.is_hurt = self.lacks = True
         self.is_whole = False
+        if self.segment_disk.names() and self.rng.random() < 0.3:
+            for name in self.segment_disk.names():
+                data = self.segment_disk.read(name)
+                self.segment_disk.flip(name, self.rng.randrange(len(data)), self.rng.randrange(8))
+            return "segment"
         if self.rng.random() < 0.4:
             self.disk = SimulatedDisk(self.rng.randrange(1 << 30))
             self.segment_disk = SimulatedDisk(self.rng.randrange(1 << 30))
@@ -445,7 +450,7 @@ class ReplicatedServer:
         return self.segment_disk.read(name) if name in self.segment_disk.names() else b""
 
     def keep(self, group: int, file: int) -> None:
-        raise BrokenError(f"segment {file} of {group} is called damaged")
+        demand(self.is_hurt, f"segment {file} of {group} is called damaged")
 
     def remove(self, group: int, file: int) -> None:
         self.segment_disk.remove(name_of(group, file))
@@ -528,7 +533,8 @@ class ReplicatedServer:
         for asked, status, numbers, data in self.engine.answers():
             if asked == -(CONTROL_EVENTS + self.control):
                 self._control(status, numbers, data)
-            demand(asked != STORE_EVENTS or status != Event.LOST, f"messages are lost: {numbers}")
+            is_known = self.is_hurt or asked != STORE_EVENTS or status != Event.LOST
+            demand(is_known, f"messages are lost: {numbers}")
             if asked < 0 and status == Event.UPDATE:
                 self._follow(numbers[0], data)
             if asked < 0 and status == Event.LEADS:

@@ -18,6 +18,7 @@ from shared_clusters import NAMES, connected, start, until
 from framework.testing import OURS
 
 MESSAGES = 60
+LARGE_MESSAGES = 40
 STREAM = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "storage": "file"}
 CONSUMER = {"durable_name": "C", "ack_policy": "explicit", "num_replicas": 3}
 
@@ -152,3 +153,51 @@ def test_a_server_gets_back_what_it_lost(fleet, filled, tmp_path, log_in, hurt):
         until(lambda: told(api, b"last").get("seq"))
         info = api("CONSUMER.INFO.S.C")
     assert info["name"] == "C"
+
+
+def hurt_segments(store):
+    """Flip bits in all segments."""
+    files = list(store.rglob("*.seg"))
+    assert files
+    for file in files:
+        flip(file, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+
+
+def read_at(api, name):
+    """Return what a server has when it leads the stream; None: it can't read all of it now."""
+    lead(api, name)
+    found = {}
+    for seq in range(1, LARGE_MESSAGES + 1):
+        said = api("STREAM.MSG.GET.S", json.dumps({"seq": seq}).encode())
+        if "message" not in said:
+            return None
+        found[seq] = base64.b64decode(said["message"]["data"])
+    return found if leader_of(api) == name else None
+
+
+@pytest.mark.timeout(240)
+def test_damaged_segments_come_from_other_servers(fleet, tmp_path, log_in):
+    servers = start(fleet, tmp_path)
+    raw, api = connected(servers["n1"], log_in)
+    with raw:
+        # One server's stream has segments as soon as others are added to it.
+        wanted = json.dumps({**STREAM, "num_replicas": 1}).encode()
+        assert "config" in api("STREAM.CREATE.S", wanted)
+        payloads = [b"%d " % it + bytes(range(256)) * 256 for it in range(LARGE_MESSAGES)]
+        for payload in payloads:
+            until(lambda payload=payload: "seq" in told(api, payload))
+        api("STREAM.UPDATE.S", json.dumps(STREAM).encode())
+        until(lambda: "desired" not in api("STREAM.INFO.S")["cluster"])
+        until(lambda: are_current(api))
+        leader = leader_of(api)
+    name = next(it for it in NAMES if it != leader)
+    servers[name].kill()
+    hurt_segments(tmp_path / f"{OURS}-{name}")
+    servers[name] = fleet.restart(servers[name])
+
+    raw, api = connected(servers[leader], log_in)
+    with raw:
+        found = until(lambda: are_current(api) and read_at(api, name))
+        assert found == dict(enumerate(payloads, 1))
+        until(lambda: are_current(api))
+    until(lambda: not health(servers[name]))

@@ -173,8 +173,8 @@ cdef void fetch_asked(Raft* raft, const RaftMessage* message) noexcept nogil:
 
 
 cdef void snapshot_asked(Raft* raft, const RaftMessage* message) noexcept nogil:
-    """Give a piece of the snapshot; of the present one from its beginning, where another was asked for."""
-    if raft.log.snapshot_index:
+    """Give a piece of the snapshot; of the present one from its beginning, where another was asked for. Who can't read it gives none."""
+    if raft.log.snapshot_index and not raft.is_faulty:
         _range_add(raft, message, message.commit if message.index == raft.log.snapshot_index else 0, True)
 
 

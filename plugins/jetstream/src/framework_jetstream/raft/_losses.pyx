@@ -115,15 +115,22 @@ cdef void barriers_propose(Raft* raft) noexcept nogil:
 
 
 cdef bint _are_enough_without(const Raft* raft, const RaftPeer* peer) noexcept nogil:
-    """Return whether a majority of voters is heard, and has lost nothing, also when a peer does not count."""
+    """Return whether a majority of voters has said in this term that it has lost nothing, also when a peer does not count.
+
+    Of several that can't read what they have it is one peer's turn: the first one's.
+    """
     cdef const RaftPeer* other
     cdef uint32_t at, voters = 0, heard = 0
+    cdef bint is_behind = False
     for at in range(raft.peer_count):
         other = &raft.peers[at]
         voters += other.is_voter
+        is_behind = is_behind or other.id == peer.id
+        if other.is_faulty and not other.loss and not is_behind:
+            return False
         if not other.is_voter or other.loss or other.id == peer.id:
             continue
-        heard += other.id == raft.id or raft.now - other.heard_tick < raft.settings.election_ticks
+        heard += other.id == raft.id or (other.loss_round != 0 and raft.now - other.heard_tick < raft.settings.election_ticks)
     return heard > voters // 2
 
 
