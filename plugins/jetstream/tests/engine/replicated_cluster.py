@@ -107,7 +107,7 @@ class ReplicatedCluster(Cluster):
         self.after(self.loss_rng.uniform(100, 1500), self.lose)
         server = self.servers[self.loss_rng.choice(list(self.servers))]
         if self.faults["segment"]:
-            return  # it is not found before somebody reads what is lost: until then all others count
+            return  # it is not found before somebody reads what is lost: all others count
         if server.is_up and not any(it.lacks for it in self.servers.values() if it is not server):
             self.faults[server.lose()] += 1
             self.waiting[server.id].clear()
