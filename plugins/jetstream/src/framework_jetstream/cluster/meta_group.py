@@ -207,6 +207,7 @@ class MetaGroup(Component):
         self._is_removed = False
         self._is_confirmed = False
         self._has_group = False
+        self._perform_for_asset = perform
         self._gate = LossGate(perform)
         self._saved_index = 0
         self._ticks = 0

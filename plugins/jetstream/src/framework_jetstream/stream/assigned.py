@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework_jetstream.host import Host
-    from framework_jetstream.meta.assignments import Asked, Asset, Group
-    from framework_jetstream.stream.archives import Archives
     from framework_jetstream.meta.assignments import Asked, Asset
+    from framework_jetstream.stream.archives import Archives
     from framework_jetstream.stream.book import StreamBook
 
 
