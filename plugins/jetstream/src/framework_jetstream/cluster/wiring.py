@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from framework.spec import Port, ServerContext
     from framework_jetstream.advisories import Advisories
-    from framework_jetstream.api.saved import Restored
+    from framework_jetstream.api.saved import Restored as ReadBack
     from framework_jetstream.api.tracking import ApiTracking
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.engine.link import EngineLink
@@ -107,8 +107,7 @@ class ClusterParts(Struct, kw_only=True):
         """Let the meta leader know that all of an archive is here."""
         self.server.component(META_GROUP).tell(MetaGroup.Offer(restored))
 
-    def begin(self, link: EngineLink) -> None:
-    def begin(self, link: EngineLink, restored: Restored) -> None:
+    def begin(self, link: EngineLink, restored: ReadBack) -> None:
         """Let the meta group go on; the engine runs.
 
         Args:

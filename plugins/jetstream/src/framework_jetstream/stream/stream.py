@@ -701,12 +701,11 @@ class Stream(Component):
             group=request.group,
             replicas=request.replicas,
         )
-        if self._adopting is None or not self._adopting.take(request.config.name, consumer):
-            consumer.tell(Consumer.Open(request.reply))
         # Who is added to a group, or may have been in it, has a say when its leader says so.
         is_repaired = request.may_have_been or len(request.replicas) == 1
         self._consumers[request.config.name].is_repaired = bool(request.replicas) and is_repaired
-        consumer.tell(Consumer.Open(request.reply))
+        if self._adopting is None or not self._adopting.take(request.config.name, consumer):
+            consumer.tell(Consumer.Open(request.reply))
 
     def _change_consumer(
         self, group: str, config: ConsumerConfig, reply: Reply[bytes | None]
