@@ -100,13 +100,17 @@ def seen_of(model: Model) -> dict:
 
 
 class Simulation:
-    def __init__(self, seed: int, mistake: str = "", *, cuts: bool = True) -> None:
+    def __init__(
+        self, seed: int, mistake: str = "", *, cuts: bool = True, syncs: float = 0.2
+    ) -> None:
         self.rng = random.Random(f"{seed} work")
         self.disk = SimulatedDisk(seed)
         self.mistake = mistake
         self.cuts = cuts
         """Whether groups lose their tails. Damage that swallows a CUT lets an old tail rise again:
         Raft sees that by its terms; one voter never cuts."""
+        self.syncs = syncs
+        """How often a log with an interval is synced, a step."""
         self.always = mistake != "" or self.rng.random() < 0.8
         self.operations: list[tuple] = []
         self.said: dict[tuple[int, int], list[list[bytes]]] = {}
@@ -286,7 +290,7 @@ class Simulation:
         """Work a little; False: the machine or the process stopped."""
         for _ in range(self.rng.randint(1, 6)):
             self.work()
-        if not self.always and self.rng.random() < 0.2:
+        if not self.always and self.rng.random() < self.syncs:
             self.log.sync()
         for _ in range(self.rng.randint(0, 4)):
             effects = self.log.take_round()
@@ -517,6 +521,11 @@ def test_what_was_committed_is_there(block: int) -> None:
             Simulation(seed).run()
         except FoundError as found:
             pytest.fail(f"seed {seed}: {found}")
+
+
+@pytest.mark.parametrize("seed", [46656, 91879, *range(200)])
+def test_what_was_kept_of_a_round_is_there_when_the_next_file_is_lost(seed: int) -> None:
+    Simulation(seed, syncs=0.02).run()
 
 
 @pytest.mark.parametrize("block", range(6))

@@ -439,6 +439,9 @@ cdef void _find_live(Scan* scan) noexcept nogil:
                 first = it.seen[it.seen_count - 1].first_file
         elif it.was_begun and not scan.live_count:
             scan.dropped = it
+            if it.previous_round > scan.proven:
+                # Of that one a part may be all that was kept: its file is live all the same.
+                scan.proven = it.previous_round
         if it.is_live or it.was_begun:
             is_known = it.was_begun
             wanted = it.previous_file
