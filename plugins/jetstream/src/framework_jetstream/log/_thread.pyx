@@ -7,10 +7,9 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
-from errno import ENXIO
 
 cimport cython
-from libc.errno cimport EINTR
+from libc.errno cimport EINTR, ENXIO
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 
