@@ -32,6 +32,7 @@ class Fleet:
 
     def __init__(self) -> None:
         self._sightings: Final[dict[str, Sighting]] = {}
+        self._voters: frozenset[str] | None = None
 
     def hear(self, peer: str, sighting: Sighting) -> None:
         """Take what a server has said."""
@@ -40,6 +41,14 @@ class Fleet:
     def lose(self, peer: str) -> None:
         """Forget a server: no link leads to it any more."""
         self._sightings.pop(peer, None)
+
+    def hear_voters(self, voters: frozenset[str] | None) -> None:
+        """Take who votes in the meta group; None: servers get something whether they vote or not.
+
+        A server that was told of the group takes what is assigned before it votes for what it may
+        have lost (`cluster/loss_gate.py`): of two such servers in three nobody could lead.
+        """
+        self._voters = voters
 
     def is_online(self, peer: str, now_ns: int) -> bool:
         """Return whether a server was heard a short while ago."""
@@ -59,7 +68,7 @@ class Fleet:
             name=server.name,
             cluster=server.cluster,
             tags=server.tags,
-            is_known=seen is not None,
+            is_known=seen is not None and (self._voters is None or peer in self._voters),
             is_online=self.is_online(peer, now_ns),
             is_caught_up=seen is not None and seen.is_caught_up,
             memory_bytes=max(0, server.memory_bytes - max(memory, load.memory_bytes)),

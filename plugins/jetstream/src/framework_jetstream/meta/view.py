@@ -29,6 +29,8 @@ _TICK_NS: Final = 25_000_000
 """Of the engine, as `_replicated.pyx` says it."""
 _QUIET_NS: Final = 10_000_000_000
 """Who was not heard for so long is not current; nats-server `raft.go`, `lostQuorumInterval`."""
+_MEMBERS_MAX: Final = 15
+"""`PEERS_MAX` of `raft/_state.pxd`: more servers than these never vote."""
 _LEADER: Final = 3
 _MEMBER: Final = struct.Struct("=QQQQ")
 
@@ -163,6 +165,8 @@ class ClusterView:
         if state.leader != self.state.leader:
             self.leader_since_ns = self._clock()
         self.state = state
+        voters = frozenset(it.peer for it in state.members if it.votes)
+        self.fleet.hear_voters(voters if len(state.members) < _MEMBERS_MAX else None)
 
     def is_online(self, peer: str) -> bool:
         """Return whether a server is there."""
