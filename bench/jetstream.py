@@ -197,18 +197,24 @@ def _verdict(figure: str, value: float, bound: str, *, reached: bool) -> str:
     return f"    {'reached' if reached else 'MISSED '} {figure} {value:.2f} ({bound})"
 
 
-def main() -> None:
-    """Read the command line and run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def run(
+    parser: argparse.ArgumentParser,
+    all_rows: Mapping[str, Row],
+    bench_of: Callable[[Path, argparse.Namespace], Bench],
+) -> None:
+    """Read the command line, and measure the rows that it names.
+
+    Args:
+        parser: Of what only these rows have.
+        all_rows: By name.
+        bench_of: Returns what they are measured with, by the load generator and the options.
+    """
     add_contestants(parser)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each publisher")
     parser.add_argument("--only", default="", help="rows whose name contains this")
-    parser.add_argument("--scale", type=float, default=0.1, help="of the rows about many")
     parser.add_argument("--list", action="store_true", help="say which rows there are")
     options = parser.parse_args()
-    rows = {name: row for name, row in ROWS.items() if options.only in name}
+    rows = {name: row for name, row in all_rows.items() if options.only in name}
     if options.list:
         print(*rows, sep="\n")
         return
@@ -217,11 +223,20 @@ def main() -> None:
         if os.sep not in kind:
             peers.bring(kind)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(build_loadgen(Path(folder)), options.seconds, options.scale)
+        bench = bench_of(build_loadgen(Path(folder)), options)
         for name, row in rows.items():
             once = partial(measure, row, bench)
             found = contest(name, options, row.figures, once, row.contestants)
             print(*judged(row, found), sep="\n", flush=True)
+
+
+def main() -> None:
+    """Measure one server of each."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scale", type=float, default=0.1, help="of the rows about many")
+    run(parser, ROWS, lambda loadgen, given: Bench(loadgen, given.seconds, given.scale))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from bench import jetstream_measures as measures
 from bench.clusters import config, cpu_s, rss_bytes
-from bench.contest import Contestant, add_contestants, contest
+from bench.contest import Contestant
 from bench.jetstream import (
     ALL_SYNCED,
     ALONE,
@@ -31,13 +31,12 @@ from bench.jetstream import (
     SIZES,
     TIMED,
     Row,
-    judged,
-    measure,
+    run,
 )
 from bench.jetstream_measures import CONSUMERS, IDLE_S, SPINNER, Bench, computing_processes
-from bench.loadgen import build_loadgen, run_loadgen
+from bench.loadgen import run_loadgen
 from bench.streams import Api, plugin_flags
-from framework.testing import OURS, Fleet, free_port, peers
+from framework.testing import OURS, Fleet, free_port
 from framework.testing.fleet import await_mesh
 
 if TYPE_CHECKING:
@@ -143,8 +142,9 @@ class ClusterBench(Bench):
         return self.api.leader("S")
 
 
-def many(bench: ClusterBench, contestant: Contestant) -> Mapping[str, float]:
+def many(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     """Make streams with consumers, one after the other, and let them be."""
+    assert isinstance(bench, ClusterBench)
     with bench.server(contestant) as (_, api):
         begin_s = time.perf_counter()
         for at in range(STREAMS):
@@ -160,11 +160,12 @@ def many(bench: ClusterBench, contestant: Contestant) -> Mapping[str, float]:
         return {"made_rate": made, "rss_mib": rss_bytes(servers) / 2**20, "idle_percent": idle}
 
 
-def computing(bench: ClusterBench, contestant: Contestant) -> Mapping[str, float]:
+def computing(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     """Publish and pull while a Python thread of each server computes, to when other processes do.
 
     Either way three threads compute, so what differs is who has the interpreter.
     """
+    assert isinstance(bench, ClusterBench)
     rates: dict[str, list[float]] = {}
     for who in ("thread", "process"):
         with tempfile.TemporaryDirectory() as folder:
@@ -203,32 +204,17 @@ def rows() -> Iterator[tuple[str, Row]]:
     yield "pull 128 B", Row(measures.pull, RECEIVED, DEFAULT, {"receive_rate": 3.0})
     less = {"rss_mib": 1.0, "idle_percent": 1.0}
     figures = ("made_rate", "rss_mib", "idle_percent")
-    yield "100 streams, 1,000 consumers", Row(many, figures, DEFAULT, {"made_rate": 1.5}, less)  # type: ignore[arg-type] # its bench
+    yield "100 streams, 1,000 consumers", Row(many, figures, DEFAULT, {"made_rate": 1.5}, less)
     kept = {"publish_kept": 0.8, "pull_kept": 0.8}
-    yield "a thread that computes", Row(computing, tuple(kept), ALONE, least=kept)  # type: ignore[arg-type] # its bench
+    yield "a thread that computes", Row(computing, tuple(kept), ALONE, least=kept)
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Measure three servers of each."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add_contestants(parser)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each publisher")
-    parser.add_argument("--only", default="", help="rows whose name contains this")
-    parser.add_argument("--list", action="store_true", help="say which rows there are")
-    options = parser.parse_args()
-    wanted = {name: row for name, row in rows() if options.only in name}
-    if options.list:
-        print(*wanted, sep="\n")
-        return
-    peers.bring("2.15.2")
-    with tempfile.TemporaryDirectory() as folder:
-        bench = ClusterBench(build_loadgen(Path(folder)), options.seconds, 1.0)
-        for name, row in wanted.items():
-            once = partial(measure, row, bench)
-            found = contest(name, options, row.figures, once, row.contestants)
-            print(*judged(row, found), sep="\n", flush=True)
+    run(parser, dict(rows()), lambda loadgen, given: ClusterBench(loadgen, given.seconds, 1.0))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.forms import check_before_all, check_without_stream
 from framework_jetstream.api.records import (
     AccountStats,
-    RestoreRequest,
     StreamConfigRequest,
     StreamInfo,
     StreamNamesRequest,
@@ -53,7 +52,7 @@ from framework_jetstream.stream.account_limits import (
     fill_in_window,
     usage_by_tier,
 )
-from framework_jetstream.stream.archives import Archives
+from framework_jetstream.stream.archives import Archives, wanted_restore
 from framework_jetstream.stream.assigned import AssignedAssets
 from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
@@ -429,13 +428,7 @@ class JetStream(Component):
 
     def _restore(self, request: JetStream.ApiRequest, name: str) -> None:
         """Tell a client where to send an archive."""
-        if is_empty_request(request.payload):
-            raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(RestoreRequest, request.payload, is_strict=self._host.is_strict).config
-        wanted.name = wanted.name or name
-        if wanted.name != name:
-            raise failure(ErrCode.STREAM_MISMATCH)
-        config = settled(wanted)
+        config = wanted_restore(request.payload, name, is_strict=self._host.is_strict)
         check_create(config)
         self._check_kind(config)
         check_origins(config, partial(self._book.config_of, request.account))

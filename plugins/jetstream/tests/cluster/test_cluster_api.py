@@ -9,6 +9,7 @@ import pytest
 from framework_jetstream.api.asker import Asker
 from framework_jetstream.cluster.cluster_api import ClusterApi
 from framework_jetstream.cluster.leader_watch import LeaderWatch, Seen
+from framework_jetstream.cluster.office import Office
 from framework_jetstream.engine.link import EngineAnswer
 from framework_jetstream.engine.verbs import CONTROL_GROUP, GroupOf
 from framework_jetstream.jet_stream import JetStream
@@ -84,19 +85,21 @@ def api(world, said):
         system_account=lambda: "$SYS", answer=lambda subject, text: said.append((subject, text))
     )
     return ClusterApi(
-        view=world.view,
-        leader=None,
-        decisions=None,
-        gathering=None,
+        office=Office(
+            view=world.view,
+            leader=None,
+            decisions=None,
+            gathering=None,
+            host=host,
+            clock=lambda: 0,
+        ),
         states=None,
         book=StreamBook(),
-        host=host,
         forward=None,
         tracking=SimpleNamespace(answered=lambda *_: None),
         ask=world.ask,
         send=None,
         later=world.later,
-        clock=lambda: 0,
     )
 
 

@@ -40,14 +40,9 @@ if TYPE_CHECKING:
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.api.tracking import ApiTracking
     from framework_jetstream.cluster.consumer_states import ConsumerStates
-    from framework_jetstream.cluster.decisions import Decisions
-    from framework_jetstream.cluster.gathering import Gathering
     from framework_jetstream.engine.link import EngineAnswer
-    from framework_jetstream.host import Host
     from framework_jetstream.jet_stream import JetStream
-    from framework_jetstream.meta.leader import MetaLeader
     from framework_jetstream.meta.letters import NotRestored, Restored, TakeArchive
-    from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.snapshots.archive import ArchivedConsumer
     from framework_jetstream.stream.book import StreamBook
 
@@ -69,40 +64,31 @@ class ClusterApi:
     """Answers requests, or leaves them to other servers.
 
     Args:
-        view: Of the cluster.
-        leader: Of the meta group, if this server leads it.
-        decisions: The leader's.
-        gathering: Asks who leads streams and consumers.
+        office: By which the meta leader decides.
         states: Asks where consumers of other servers stand.
         book: The streams of this server.
-        host: The server.
         forward: Lets the actors of streams of this server answer.
         tracking: Sees what is answered late.
         ask: Asks the engine, as `EngineLink.ask` does.
         send: Sends a letter to a peer, also to this one.
         later: Calls something after so many seconds.
-        clock: Returns the Unix time in nanoseconds.
     """
 
     def __init__(
         self,
         *,
-        view: ClusterView,
-        leader: MetaLeader,
-        decisions: Decisions,
-        gathering: Gathering,
+        office: Office,
         states: ConsumerStates,
         book: StreamBook,
-        host: Host,
         forward: Callable[[JetStream.ApiRequest], object],
         tracking: ApiTracking,
         ask: Callable[..., object],
         send: Callable[[str, TakeArchive | NotRestored], object],
         later: Callable[[float, Callable[[], object]], object],
-        clock: Callable[[], int],
     ) -> None:
+        view, host = office.view, office.host
         self._view = view
-        self._leader = leader
+        self._leader = office.leader
         self._states = states
         self._book = book
         self._host = host
@@ -111,14 +97,6 @@ class ClusterApi:
         self._ask = ask
         self._later = later
         self._watch = LeaderWatch(view, ask, later)
-        office = Office(
-            view=view,
-            leader=leader,
-            decisions=decisions,
-            gathering=gathering,
-            host=host,
-            clock=clock,
-        )
         self._streams, self._accounts = StreamRequests(office), AccountRequests(office)
         self._moves = MoveRequests(office)
         self._restores = RestoreRequests(office, self._streams, send)

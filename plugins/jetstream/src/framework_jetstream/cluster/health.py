@@ -22,6 +22,9 @@ LAG_MAX: Final = 64
 
 
 _HOW: Final = "other servers give it back, as soon as a majority of them is there"
+_REPAIRS: Final = (
+    f"JetStream is repairing {{what}} '{{name}}': something of it is lost here; {_HOW}"
+)
 
 
 def meta_problem(view: ClusterView) -> str:
@@ -84,27 +87,18 @@ def _missing(
         entry = book.get(asset.account, asset.stream)
         is_there = entry is not None and (not asset.consumer or asset.consumer in entry.consumers)
         if is_there and book.lacks(*asset):
-            yield _repaired(asset)
+            yield _problem(asset, _REPAIRS)
         if is_there or (entry is None and asset.consumer):  # of a missing stream it alone is told
             continue
-        what = "consumer" if asset.consumer else "stream"
-        name = " > ".join(it for it in asset if it)
-        yield HealthProblem(
-            kind="CONSUMER" if asset.consumer else "STREAM",
-            error=f"JetStream {what} '{name}' is not current: {what} not found",
-            account=asset.account,
-            stream=asset.stream,
-            consumer=asset.consumer,
-        )
+        yield _problem(asset, "JetStream {what} '{name}' is not current: {what} not found")
 
 
-def _repaired(asset: Asset) -> HealthProblem:
-    """Say that something of an asset is lost here."""
+def _problem(asset: Asset, words: str) -> HealthProblem:
+    """Say what is wrong with an asset, by words that name it."""
     what = "consumer" if asset.consumer else "stream"
-    name = " > ".join(it for it in asset if it)
     return HealthProblem(
         kind="CONSUMER" if asset.consumer else "STREAM",
-        error=f"JetStream is repairing {what} '{name}': something of it is lost here; {_HOW}",
+        error=words.format(what=what, name=" > ".join(it for it in asset if it)),
         account=asset.account,
         stream=asset.stream,
         consumer=asset.consumer,

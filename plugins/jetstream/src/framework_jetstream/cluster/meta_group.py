@@ -24,6 +24,7 @@ from framework_jetstream.cluster.founder import Founder
 from framework_jetstream.cluster.gathering import Gathering
 from framework_jetstream.cluster.loss_gate import LossGate
 from framework_jetstream.cluster.membership import next_change
+from framework_jetstream.cluster.office import Office
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
 from framework_jetstream.engine.verbs import CONTROL_GROUP, Event, GroupOf, Verb
 from framework_jetstream.meta.assignments import (
@@ -278,19 +279,21 @@ class MetaGroup(Component):
             tell=self._call,
         )
         self._api = ClusterApi(
-            view=self._view,
-            leader=self.leader,
-            decisions=self.decisions,
-            gathering=gathering,
+            office=Office(
+                view=self._view,
+                leader=self.leader,
+                decisions=self.decisions,
+                gathering=gathering,
+                host=self._host,
+                clock=self._clock,
+            ),
             states=self._states,
             book=self._book,
-            host=self._host,
             forward=self._forward,
             tracking=self._tracking,
             ask=partial(self._link.ask, self.actor_ref),
             send=self._send_or_take,
             later=self._call_later,
-            clock=self._clock,
         )
 
     @override

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from framework_jetstream.api.errors import ApiError, ErrCode, api_error, failure
-from framework_jetstream.api.records import ConsumerConfig, RestoreRequest, StreamConfig
-from framework_jetstream.api.requests import is_empty_request, read
+from framework_jetstream.api.records import ConsumerConfig, StreamConfig
 from framework_jetstream.cluster.limits import check_stream_shared
 from framework_jetstream.cluster.office import asked_of, unplaced
 from framework_jetstream.consumer.rules import replicas_of
@@ -28,7 +27,8 @@ from framework_jetstream.meta.assignments import (
 )
 from framework_jetstream.meta.effects import Outcome
 from framework_jetstream.meta.letters import NotRestored, Restored, TakeArchive
-from framework_jetstream.stream.rules import check_create, settled
+from framework_jetstream.stream.archives import wanted_restore
+from framework_jetstream.stream.rules import check_create
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,13 +85,7 @@ class RestoreRequests:
     def _wanted(self, request: JetStream.ApiRequest, name: str) -> StreamConfig:
         """Return the stream that an archive is to be; raises ApiFailure."""
         office = self._office
-        if is_empty_request(request.payload):
-            raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(RestoreRequest, request.payload, is_strict=office.host.is_strict).config
-        wanted.name = wanted.name or name
-        if wanted.name != name:
-            raise failure(ErrCode.STREAM_MISMATCH)
-        config = settled(wanted)
+        config = wanted_restore(request.payload, name, is_strict=office.host.is_strict)
         check_create(config, is_clustered=True)
         check_stream_shared(config)
         self._streams.check_origins(request.account, config)

@@ -32,7 +32,7 @@ from framework_jetstream.consumer.configuring import is_logged, tell_engine
 from framework_jetstream.consumer.consumer_advisories import ConsumerAdvisories
 from framework_jetstream.consumer.rules import check_group, check_update, settle_metadata
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
-from framework_jetstream.engine.moving import LATER_S, Moving
+from framework_jetstream.engine.moving import LATER_S, Moving, share
 from framework_jetstream.engine.verbs import NOT_STORED, Event, GroupOf, Verb
 from framework_jetstream.meta.peers import group_number, number_of
 from framework_jetstream.snapshots.consumers import engine_state
@@ -131,7 +131,6 @@ class Consumer(Component):
         self._ended = ended
         self._asked: Reply[bytes | None] | None = None
         self._moving: Moving | None = None
-        self._is_logging = False
 
     @override
     def on_receive(self, message: object) -> object:
@@ -242,7 +241,7 @@ class Consumer(Component):
     def _look(self) -> None:
         """Do what is due: let others have it too, or have it no more."""
         entry = self._entry
-        if not entry.group or not entry.is_leader or self._is_logging:
+        if not entry.group or not entry.is_leader:
             return
         found = self._host.assigned(self._asset)
         if found is None:
@@ -266,34 +265,13 @@ class Consumer(Component):
 
     def _share(self, group: Group) -> None:
         """Let other servers be added to a consumer that only this one has."""
-        entry = self._entry
-        if not is_logged(entry):
-            self._log(group)
-            return
-        entry.replicas = (group_number(group.name), number_of(self._host.peer))
-        entry.is_leader = False  # until it leads the group
-
-        def shared(told: EngineAnswer) -> None:
-            if told.status:
-                entry.replicas, entry.is_leader = (), True
-                self._later(LATER_S, self._look)
-
-        self._command(Verb.OPEN_CONSUMER, shared)
-
-    def _log(self, group: Group) -> None:
-        """Let the log know of a consumer that was in memory alone; then others can be added."""
-        entry = self._entry
-        entry.is_logged = self._is_logging = True
-
-        def logged(told: EngineAnswer) -> None:
-            self._is_logging = False
-            if told.status:
-                entry.is_logged = False
-                self._later(LATER_S, self._look)
-            else:
-                self._share(group)
-
-        self._command(Verb.OPEN_CONSUMER, logged)
+        share(
+            self._entry,
+            (group_number(group.name), number_of(self._host.peer)),
+            is_logged=is_logged(self._entry),
+            ask_open=partial(self._command, Verb.OPEN_CONSUMER),
+            refused=partial(self._later, LATER_S, self._look),
+        )
 
     def _command(self, verb: Verb, then: Callable[[EngineAnswer], object]) -> None:
         """Let the engine have the configuration."""

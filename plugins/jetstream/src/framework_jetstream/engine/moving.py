@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
 from framework_jetstream.meta.moving import Done, Step, next_step
@@ -19,6 +19,57 @@ SOON_S: Final = 0.05
 """Between two steps."""
 LATER_S: Final = 0.5
 """Until something is looked at again that others have to do: to catch up, to take note."""
+
+
+class Shareable(Protocol):
+    """A stream or consumer, as its server has it."""
+
+    is_logged: bool
+    """The log knows of it, though it is in memory."""
+    is_leader: bool
+    replicas: tuple[int, ...]
+
+
+def share(
+    entry: Shareable,
+    replicas: tuple[int, ...],
+    *,
+    is_logged: bool,
+    ask_open: Callable[[Callable[[EngineAnswer], object]], object],
+    refused: Callable[[], object],
+) -> None:
+    """Let others be added to what this server has alone; nobody leads it until its group does.
+
+    Args:
+        entry: What is opened once more, as a group, and before that so that the log knows it.
+        replicas: Its group and this server, as numbers.
+        is_logged: The log knows of it; what was in memory alone is opened there first.
+        ask_open: Asks the engine to open what `entry` says.
+        refused: Called when it stays as it was.
+    """
+    entry.is_leader = False
+
+    def logged(told: EngineAnswer) -> None:
+        if told.status:
+            entry.is_logged, entry.is_leader = False, True
+            refused()
+        else:
+            open_shared()
+
+    def shared(told: EngineAnswer) -> None:
+        if told.status:
+            entry.replicas, entry.is_leader = (), True
+            refused()
+
+    def open_shared() -> None:
+        entry.replicas = replicas
+        ask_open(shared)
+
+    if is_logged:
+        open_shared()
+    else:
+        entry.is_logged = True
+        ask_open(logged)
 
 
 class Moving:

@@ -19,7 +19,8 @@ from framework.actors import Reply
 from framework_jetstream.api.answers import answer, refused
 from framework_jetstream.api.asker import Asker
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
-from framework_jetstream.api.records import StreamConfig
+from framework_jetstream.api.records import RestoreRequest, StreamConfig
+from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.consumer.consumer import ASKED_NS
 from framework_jetstream.consumer.rules import check_replicas, settle_ending
 from framework_jetstream.consumer.rules import settled as settled_consumer
@@ -27,7 +28,7 @@ from framework_jetstream.engine.verbs import Verb
 from framework_jetstream.meta.assignments import bytes_from_record
 from framework_jetstream.meta.letters import Restored
 from framework_jetstream.stream.book import StreamEntry
-from framework_jetstream.stream.rules import limits_of
+from framework_jetstream.stream.rules import limits_of, settled
 from framework_jetstream.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -315,6 +316,26 @@ class Archives:
     def _close(self, number: int) -> None:
         actor = self._owner.actor_ref
         self._link.ask(actor, Verb.CLOSE_STREAM, number, then=lambda _: None)
+
+
+def wanted_restore(payload: bytes, name: str, *, is_strict: bool) -> StreamConfig:
+    """Return the stream that an archive is to be, by the request for it.
+
+    Args:
+        payload: Of the request.
+        name: The stream that its subject names.
+        is_strict: Unknown fields are refused.
+
+    Raises:
+        ApiFailure: It makes no sense, or is for another stream.
+    """
+    if is_empty_request(payload):
+        raise failure(ErrCode.BAD_REQUEST)
+    wanted = read(RestoreRequest, payload, is_strict=is_strict).config
+    wanted.name = wanted.name or name
+    if wanted.name != name:
+        raise failure(ErrCode.STREAM_MISMATCH)
+    return settled(wanted)
 
 
 def _entry_of(origin: Origin) -> StreamEntry:

@@ -14,7 +14,7 @@ from framework.actors import Reply
 from framework_jetstream.api.records import StreamConfig
 from framework_jetstream.api.saved import SavedStream, saved_from_text
 from framework_jetstream.consumer.consumer import ASKED_NS
-from framework_jetstream.engine.moving import LATER_S, Moving
+from framework_jetstream.engine.moving import LATER_S, Moving, share
 from framework_jetstream.engine.verbs import GroupOf, Verb
 from framework_jetstream.meta.peers import group_number, number_of
 
@@ -159,34 +159,14 @@ class SharedStream:
     def _share(self, group: Group) -> None:
         """Let other servers be added to a stream that only this one has."""
         entry = self._entry
-        if entry.config.storage == "memory" and not entry.is_logged:
-            self._log(group)
-            return
-        entry.replicas = (group_number(group.name), number_of(self._host.peer))
-        entry.is_leader = False  # until it leads the group
         self._link.listen_to_stream(entry.number, self._owner.actor_ref)
-
-        def shared(told: EngineAnswer) -> None:
-            if told.status:
-                entry.replicas, entry.is_leader = (), True
-                self._owner.call_later(LATER_S, self.look)
-
-        self._owner.ask_open(self._host.account_number(entry.account), shared)
-
-    def _log(self, group: Group) -> None:
-        """Let the log hear of a stream that was in memory alone; then others can be added."""
-        entry = self._entry
-        entry.is_logged = self._is_changing = True
-
-        def logged(told: EngineAnswer) -> None:
-            self._is_changing = False
-            if told.status:
-                entry.is_logged = False
-                self._owner.call_later(LATER_S, self.look)
-            else:
-                self._share(group)
-
-        self._owner.ask_open(self._host.account_number(entry.account), logged)
+        share(
+            entry,
+            (group_number(group.name), number_of(self._host.peer)),
+            is_logged=entry.config.storage != "memory" or entry.is_logged,
+            ask_open=partial(self._owner.ask_open, self._host.account_number(entry.account)),
+            refused=partial(self._owner.call_later, LATER_S, self.look),
+        )
 
     def _answer(self) -> None:
         waiting, self._waiting = self._waiting, []
