@@ -62,6 +62,22 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert (log.damage, log.torn_bytes) == ([], 0)
 
 
+def test_a_round_of_several_writes_is_read(tmp_path: Path) -> None:
+    log, thread = opened(tmp_path, file_bytes=64 << 20)
+    group = log.new_group(b"orders")
+    lengths = (700_001, 3_000_003, 5, 1_200_000, 400_000, 1 << 20, 99)
+    parts = [os.urandom(length) for length in lengths]
+    for part in parts:
+        assert log.append(group, Kind.BATCH, [part])
+    thread.start()
+    thread.stop()
+    del log, thread
+
+    again, _ = opened(tmp_path)
+    assert [entry.parts for entry in again.committed()] == [[part] for part in parts]
+    assert (again.damage, again.torn_bytes) == ([], 0)
+
+
 def test_a_start_takes_no_memory_for_what_is_not_in_a_file(tmp_path: Path) -> None:
     log, thread = opened(tmp_path, file_bytes=64 << 20)
     thread.start()

@@ -46,7 +46,8 @@ cdef extern from "unistd.h" nogil:
 
 cdef enum:
     NAME_BYTES = 40
-    PIECES_MAX = 1024  # IOV_MAX
+    PIECES_MAX = 64  # a piece is a block of 1 MiB, or the rest of one
+    WRITE_BYTES = 1 << 20  # at once: for longer ones the kernel takes huge pages, which a virtual machine may have given back
     AHEAD_BYTES = 131072
     AHEAD_ROUND_MAX = 16384  # a larger round takes longer than a commit: it need not be written twice
     BEHIND_MAX = 4  # as `_disk.pxd` has it
@@ -167,36 +168,36 @@ cdef int _write_encrypted(LogDisk* disk, const LogRound* it) noexcept nogil:
     return error if error else _write(disk, &whole, 1, it.offset)
 
 
-cdef int _write(LogDisk* disk, iovec* pieces, uint32_t count, uint64_t offset) noexcept nogil:
-    cdef iovec first = pieces[0]  # the log looks at them again
-    cdef iovec* changed = pieces
+cdef int _gather(iovec* into, const iovec* pieces, uint32_t count, uint64_t begin) noexcept nogil:
+    """Take what one write has, from a byte of the first piece on; return in how many pieces."""
+    cdef uint64_t left = WRITE_BYTES
+    cdef uint32_t taken = 0
+    while taken < count and taken < PIECES_MAX and left:
+        into[taken].iov_base = <char*> pieces[taken].iov_base + begin
+        into[taken].iov_len = min(pieces[taken].iov_len - begin, left)
+        left -= into[taken].iov_len
+        begin = 0
+        taken += 1
+    return <int> taken
+
+
+cdef int _write(LogDisk* disk, const iovec* pieces, uint32_t count, uint64_t offset) noexcept nogil:
+    cdef iovec[PIECES_MAX] some
+    cdef uint64_t written = 0  # of the first piece
     cdef ssize_t done
-    cdef int error = 0
     while count:
-        done = pwritev(disk.fd, pieces, <int> (count if count < PIECES_MAX else PIECES_MAX), <long> offset)
-        if done < 0:
-            if errno == EINTR:
-                continue
-            error = errno
-            break
-        if done == 0:
-            error = EIO
-            break
+        done = pwritev(disk.fd, some, _gather(some, pieces, count, written), <long> offset)
+        if done < 0 and errno == EINTR:
+            continue
+        if done <= 0:
+            return errno if done else EIO
         offset += done
-        while count and <size_t> done >= pieces.iov_len:
-            done -= pieces.iov_len
-            changed[0] = first
+        written += done
+        while count and written >= pieces.iov_len:
+            written -= pieces.iov_len
             pieces += 1
             count -= 1
-            changed = pieces
-            if count:
-                first = pieces[0]
-        if done:
-            pieces.iov_base = <char*> pieces.iov_base + done
-            pieces.iov_len -= done
-    if count:
-        changed[0] = first
-    return error
+    return 0
 
 
 cdef int _write_ahead(LogDisk* disk, LogRound* it) noexcept nogil:
