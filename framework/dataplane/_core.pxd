@@ -56,6 +56,7 @@ cdef class Core:
 
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil
     cdef void end_turn(self) noexcept nogil
+    cdef void hand_over(self) noexcept nogil
     cdef void apply_shell(self, Command* command) noexcept nogil
     cdef Command* _order(self, int verb, uint64_t link, int64_t number, int64_t other, bytes data) except NULL
     cdef Command* _stages(self, int verb, uint64_t link, stages, bytes left) except NULL

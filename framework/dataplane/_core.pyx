@@ -50,7 +50,8 @@ from framework.dataplane.ports._portface cimport FRAMEWORK_PORT_CAPSULE, FRAMEWO
 from framework.dataplane.ports._port cimport port_release, ports_hear_interest, ports_listen
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, HIDES_ADDRESS, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER,
+    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, DIRTY_GATHERED, DIRTY_PROMPT, ENTERS,
+    HEARS_PEER, HIDES_ADDRESS, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER,
     KEEPS_REPLY, KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, MAY_INTRODUCE,
     NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, NUMBERED, PINGS_WHEN_QUIET,
     READ_BLOCK_BYTES,
@@ -447,8 +448,10 @@ cdef class Core:
         quotas_settle(self.state)
         self.state.now_ns = now_ns
         work_begin(self.state, WORK_A_TURN)
+        self.state.dirties = DIRTY_PROMPT
         while not is_work_done(self.state) and self._commands_next():
             pass
+        self.state.dirties = DIRTY_GATHERED
         if self.state.ports != NULL:
             ports_listen(self.state)
         if self.state.inner != NULL:
@@ -464,7 +467,6 @@ cdef class Core:
 
     cdef void end_turn(self) noexcept nogil:
         """Bury what ended, and hand the events over."""
-        cdef bint first
         quotas_settle(self.state)
         self.state.last_asked = NULL
         links_end(self.state)
@@ -472,6 +474,11 @@ cdef class Core:
         state_sweep(self.state)
         if self.state.inner != NULL:
             inner_show(self.state)
+        self.hand_over()
+
+    cdef void hand_over(self) noexcept nogil:
+        """Let Python take the events there are, once its loop looks."""
+        cdef bint first
         if self.state.first_record == NULL:
             return
         atomic_add(&self.state.records_waiting, self.state.record_bytes)

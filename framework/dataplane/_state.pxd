@@ -972,6 +972,7 @@ cdef struct Link:
     uint8_t last_words
     # Doomed, but its output is sent first.
     uint8_t dirty
+    # 1 + the number of the list that it is in.
     uint8_t paused
     uint8_t wide
     # A route that carries all accounts, or those that its pool gives it.
@@ -1648,6 +1649,19 @@ cdef struct Line:
     uint32_t room
 
 
+cdef enum:
+    DIRTY_GATHERED
+    # What links with much to do caused, ports and other cores: it waits for more.
+    DIRTY_PROMPT
+    # What commands and links with little to do caused; always sent first.
+    DIRTY_LISTS
+
+
+cdef struct DirtyList:
+    Link* first
+    Link* last
+
+
 cdef struct State:
     Limits limits
     KindTraits kinds[KINDS_MAX]
@@ -1738,9 +1752,10 @@ cdef struct State:
     uint32_t refusals_missed
     # As with violations.
     Table sids
-    Link* first_dirty
+    DirtyList dirty[DIRTY_LISTS]
     # With output that was not tried to be sent.
-    Link* last_dirty
+    int dirties
+    # The one for what is said now.
     Link* first_ready
     Link* last_ready
     Link* first_paused

@@ -6,7 +6,7 @@ then others have their turn; what is left goes on when that comes round again. U
 
 from libc.stdint cimport int64_t
 
-from framework.dataplane._state cimport Link, State
+from framework.dataplane._state cimport DIRTY_GATHERED, DIRTY_PROMPT, DirtyList, Link, State
 
 
 cdef enum:
@@ -15,7 +15,7 @@ cdef enum:
     WORK_A_QUIET_SLICE = 1024
     # Of one link that had little to do: what is more waits until all others of that kind were served.
     WORK_A_TURN = 8192
-    # Of all links with much to do, of commands, and of ends of links, each.
+    # Of all links with much to do and their output, of commands, of prompt output, and of ends of links, each.
     LINE_WORK = 1
     REPEATS_A_WORK = 8
     # Messages with the line of the one before that go to one link or to none.
@@ -24,7 +24,8 @@ cdef enum:
     COMMAND_WORK = 8
     END_WORK = 64
     # Of a link whose socket is closed.
-    SEND_WORK = 32
+    SEND_WORK = 64
+    # Of a system call that wakes whoever waits at the other end.
     BYTES_A_WORK = 512
 
 
@@ -73,31 +74,37 @@ cdef inline void ready_leave(State* state, Link* link) noexcept nogil:
 
 
 cdef inline void dirty_add(State* state, Link* link) noexcept nogil:
-    """Let a link's output be sent behind that of all that wait already."""
+    """Let a link's output be sent behind that of all that wait already, of those that were caused alike."""
+    cdef DirtyList* links = &state.dirty[state.dirties]
     if link.dirty:
         return
-    link.dirty = 1
+    link.dirty = 1 + state.dirties
     link.next_dirty = NULL
-    link.previous_dirty = state.last_dirty
-    if state.last_dirty != NULL:
-        state.last_dirty.next_dirty = link
+    link.previous_dirty = links.last
+    if links.last != NULL:
+        links.last.next_dirty = link
     else:
-        state.first_dirty = link
-    state.last_dirty = link
+        links.first = link
+    links.last = link
 
 
 cdef inline void dirty_leave(State* state, Link* link) noexcept nogil:
+    cdef DirtyList* links = &state.dirty[link.dirty - 1]
     if not link.dirty:
         return
     link.dirty = 0
     if link.previous_dirty != NULL:
         link.previous_dirty.next_dirty = link.next_dirty
     else:
-        state.first_dirty = link.next_dirty
+        links.first = link.next_dirty
     if link.next_dirty != NULL:
         link.next_dirty.previous_dirty = link.previous_dirty
     else:
-        state.last_dirty = link.previous_dirty
+        links.last = link.previous_dirty
+
+
+cdef inline bint is_any_dirty(State* state) noexcept nogil:
+    return state.dirty[DIRTY_PROMPT].first != NULL or state.dirty[DIRTY_GATHERED].first != NULL
 
 
 # ---- links that are read no further for a while --------------------------------------------------------------------------

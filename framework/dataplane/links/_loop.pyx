@@ -1,8 +1,9 @@
 """The thread with the sockets: one loop that waits, reads, lets the core work, and writes.
 
-A turn: commands; links that were quiet, each with one read; their output; then the links that have more to do, one after the other, each
-with a slice of work, as far as the turn's work goes; output; then clocks, ends and events. Each of these has a budget (`_work.pxd`), and
-what is left goes on in the next turn: a request in between waits for one turn at most, whatever others do. The loop never takes the GIL.
+A turn: commands; links that were quiet, each with one read; the output of both; then the links that have more to do, one after the other,
+each with a slice of work, as far as the turn's work goes; with what is left of that, their output; then clocks, ends and events. Each of
+these has a budget (`_work.pxd`), and what is left goes on in the next turn: a request in between waits for one turn at most, whatever
+others do. The loop never takes the GIL.
 
 Size: what one turn does to the sockets, and the few calls that other threads make into it, are judged together or not at all.
 """
@@ -30,12 +31,13 @@ from framework.dataplane.inner._inner_interest cimport inner_received
 from framework.dataplane.ports._port cimport ports_end, ports_hear_interest
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane._state cimport (
+    DIRTY_GATHERED, DIRTY_LISTS, DIRTY_PROMPT,
     HEARS_PEER, INFOS_MAX, IS_USER, LISTENERS_MAX, READ_ERROR, RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES,
-    WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
+    WRITE_ERROR, Command, DirtyList, Link, LinkKindC, Record, Segment, Shell, State,
 )
 from framework.dataplane._slices cimport link_go_on
 from framework.dataplane._work cimport (
-    BYTES_A_WORK, SEND_WORK, WORK_A_QUIET_SLICE, WORK_A_SLICE, WORK_A_TURN, dirty_leave, ready_add, ready_leave, work_begin,
+    BYTES_A_WORK, SEND_WORK, WORK_A_QUIET_SLICE, WORK_A_SLICE, WORK_A_TURN, dirty_leave, is_any_dirty, ready_add, ready_leave, work_begin,
 )
 
 import os
@@ -234,6 +236,8 @@ cdef struct Loop:
     uint64_t last_active
     # The link that was read last, and when another one was.
     int64_t shared_ns
+    int64_t write_work
+    # Of writing what links with much to do have caused, before they go on.
 
 
 # ---- watching ----------------------------------------------------------------------------------------------------------
@@ -327,16 +331,14 @@ cdef void _flush_link(Loop* loop, Link* link) noexcept nogil:
         _watch(loop, link)
 
 
-cdef void _flush_from(Loop* loop, Link* behind) noexcept nogil:
-    """Write the output of links that became dirty behind one; NULL: of all. What is too much for the turn waits with the rest."""
-    cdef Link* link = loop.state.first_dirty if behind == NULL else behind.next_dirty
-    cdef Link* following
+cdef int64_t _flush(Loop* loop, int dirties, int64_t budget) noexcept nogil:
+    """Write the output of the links in one list, return the work that it was; what is too much for the budget waits there."""
+    cdef DirtyList* links = &loop.state.dirty[dirties]
     cdef int64_t work = 0
-    while link != NULL and work < WORK_A_TURN:
-        following = link.next_dirty
-        work += SEND_WORK + link.pending // <size_t> BYTES_A_WORK
-        _flush_link(loop, link)
-        link = following
+    while links.first != NULL and work < budget:
+        work += SEND_WORK + links.first.pending // <size_t> BYTES_A_WORK
+        _flush_link(loop, links.first)
+    return work
 
 
 cdef void _fail(Loop* loop, Link* link) noexcept nogil:
@@ -354,8 +356,10 @@ cdef void _fail(Loop* loop, Link* link) noexcept nogil:
 
 
 cdef void _flush_all(Loop* loop) noexcept nogil:
-    while loop.state.first_dirty != NULL:
-        _flush_link(loop, loop.state.first_dirty)
+    cdef int dirties
+    for dirties in range(DIRTY_LISTS):
+        while loop.state.dirty[dirties].first != NULL:
+            _flush_link(loop, loop.state.dirty[dirties].first)
 
 
 cdef void _bury(void* self, Link* link) noexcept nogil:
@@ -558,12 +562,30 @@ cdef void _rested(Loop* loop) noexcept nogil:
 # ---- turning -----------------------------------------------------------------------------------------------------------
 
 
-cdef void _go_on(Loop* loop) noexcept nogil:
-    """Give the links that have more to do a slice each, as far as the turn's work goes; the others are first in the next turn."""
+cdef void _work_on(Loop* loop) noexcept nogil:
+    """Give the links with much to do their share of the turn: first to go on, then as much again to write what came of it.
+
+    Where both is much, turns do one or the other: half as long, while as much is gathered for each write.
+    """
+    cdef int64_t work = 0
+    if loop.write_work <= 0:
+        work = _go_on(loop)
+        loop.write_work = WORK_A_TURN
+    loop.write_work -= _flush(loop, DIRTY_GATHERED, min(loop.write_work, WORK_A_TURN - work))
+    if loop.state.dirty[DIRTY_GATHERED].first == NULL:
+        loop.write_work = 0
+
+
+cdef int64_t _go_on(Loop* loop) noexcept nogil:
+    """Give the links that have more to do a slice each, as far as the turn's work goes; the others are first in the next turn.
+
+    Returns the work that was done.
+    """
     cdef State* state = loop.state
     cdef Link* last = state.last_ready
     cdef Link* link = NULL
-    cdef int64_t until = state.work + WORK_A_TURN
+    cdef int64_t begin = state.work
+    cdef int64_t until = begin + WORK_A_TURN
     while link != last and state.work < until:
         link = state.first_ready
         ready_leave(state, link)
@@ -574,6 +596,7 @@ cdef void _go_on(Loop* loop) noexcept nogil:
             link_go_on(state, link)
         else:
             _read(loop, link)
+    return state.work - begin
 
 
 cdef void _drain_wakes(Loop* loop, int count) noexcept nogil:
@@ -621,7 +644,7 @@ cdef int _wait_ms(Loop* loop) noexcept nogil:
     cdef int at
     cdef int longest = TICK_WAIT_MS if loop.state.link_count else IDLE_WAIT_MS
     cdef int64_t due
-    if loop.state.first_ready != NULL or loop.state.first_dirty != NULL or loop.state.doomed_count or loop.state.graves != NULL:
+    if loop.state.first_ready != NULL or is_any_dirty(loop.state) or loop.state.doomed_count or loop.state.graves != NULL:
         return 0
     if loop.state.first_paused != NULL or loop.state.late_at:
         return PAUSE_WAIT_MS
@@ -943,29 +966,41 @@ cdef class Plane(Core):
             self.loop.keeps_sockets = command.number != 0
             self.loop.stopping = True
 
+    def turn(self, now_ns: int) -> None:
+        """Turn once with what the sockets have now, for who has not started the thread."""
+        if self.started:
+            raise RuntimeError("the data plane has a thread that turns")
+        self._turn(now_ns, poller_wait(&self.loop.poller, 0))
+
+    cdef bint _turn(self, int64_t now_ns, int count) noexcept nogil:
+        """Do one turn with as many events of the poller; False: the plane is to stop."""
+        cdef Loop* loop = &self.loop
+        cdef int at
+        _drain_wakes(loop, count)
+        self.begin_turn(now_ns)
+        if loop.stopping:
+            return False
+        _rested(loop)
+        loop.state.dirties = DIRTY_PROMPT
+        for at in range(count):
+            _handle(loop, loop.poller.events[at].tag, loop.poller.events[at].ready)
+        # Who has little to say does not wait behind who has much, neither here nor in Python.
+        _flush(loop, DIRTY_PROMPT, WORK_A_TURN)
+        loop.state.dirties = DIRTY_GATHERED
+        if loop.state.first_ready != NULL:
+            self.hand_over()
+        _work_on(loop)
+        self.end_turn()
+        return True
+
     def _run(self) -> None:
         with nogil:
             self._loop_forever()
 
     cdef void _loop_forever(self) noexcept nogil:
         cdef Loop* loop = &self.loop
-        cdef Link* behind
         cdef int count = 0
-        cdef int at
-        while True:
-            _drain_wakes(loop, count)
-            self.begin_turn(clock_ns())
-            if loop.stopping:
-                break
-            _rested(loop)
-            behind = loop.state.last_dirty
-            for at in range(count):
-                _handle(loop, loop.poller.events[at].tag, loop.poller.events[at].ready)
-            # Before what waits already: who has little to say does not wait behind who has much.
-            _flush_from(loop, behind)
-            _go_on(loop)
-            _flush_from(loop, NULL)
-            self.end_turn()
+        while self._turn(clock_ns(), count):
             count = poller_wait(&loop.poller, 0 if self.first_taken != NULL or loop.state.filled != NULL else _wait_ms(loop))
             loop.state.gathers = count > 0 or loop.state.first_ready != NULL
         loop.state.gathers = 0
