@@ -73,10 +73,12 @@ cdef void listing_close(State* state, int64_t id) noexcept nogil:
 
 
 cdef Link* _link_at(State* state, Listing* self) noexcept nogil:
-    """Return the link in the next slot, if it is asked for."""
+    """Return the link in the next slot, if it is asked for. A client is there until it is told that it has closed."""
     cdef Link* link = state.slots[self.slot]
     self.slot += 1
-    if link == NULL or link.doomed or not self.terms.kinds & (1 << link.kind) or (self.terms.link and link.id != self.terms.link):
+    if link == NULL or not self.terms.kinds & (1 << link.kind) or (self.terms.link and link.id != self.terms.link):
+        return NULL
+    if link.doomed and not (self.terms.links and link.traits & IS_USER):
         return NULL
     if self.terms.account >= 0 and link.traits & IS_USER and link.account.index != self.terms.account:
         return NULL

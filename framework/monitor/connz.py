@@ -119,7 +119,13 @@ async def _choose(source: MonitorSource, options: ConnzOptions) -> tuple[list[Co
                 for row in await source.links(kind, account=account)
             ]
     if options.state in {CLOSED, ALL}:
-        found += [Connection(it.row, it.connect, it.identity, it) for it in source.closed_clients()]
+        # Those that were open just now are told once.
+        told = {it.row.link for it in found}
+        found += [
+            Connection(it.row, it.connect, it.identity, it)
+            for it in source.closed_clients()
+            if it.row.link not in told
+        ]
     if options.account:
         found = [it for it in found if it.account == options.account]
     total = len(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, Confirmed, PlaneLimits
+from framework.dataplane import Closed, Confirmed, Listed, PlaneLimits, link_rows
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.dataplane.tables import AccountTables, StreamImportRow
 from framework.wire.closed_state import ClosedState
@@ -378,3 +378,20 @@ def test_logins_that_python_does_not_hear_of_wait(turns: Turns) -> None:
     assert 0 < len(ended) < 250
     talk.turn()
     assert 500 == len(ended) + len(talk.of(Closed))
+
+
+def test_a_client_that_ends_is_listed_until_its_end_is_told(talk: Talk, turns: Turns) -> None:
+    leaving = talk.client()
+    subscribe(leaving, b"SUB x %d\r\n")
+    talk.core.close(leaving.link, ClosedState.CLIENT_CLOSED)
+    talk.core.open_listing(1, links=True)
+    talk.core.next_rows(1, 1)
+    turns.once()
+
+    assert talk.core.is_busy
+    (listed,) = talk.of(Listed)
+    assert [leaving.link] == [row.link for row in link_rows(listed.data)]
+    assert not [it for it in talk.of(Closed) if it.link == leaving.link]
+    turns.rest()
+    assert leaving.link in {it.link for it in talk.of(Closed)}
+    assert not talk.links()

@@ -9,7 +9,9 @@ from framework.errors import BadQuery
 from framework.monitor.connz import answer_connz, answer_connz_request
 from framework.monitor.options import ALL, ConnzOptions
 from framework.monitor.request_options import options_from_query
-from framework.tests.monitor.sources import Source, shown
+from framework.monitor.source import ClosedClient
+from framework.tests.monitor.sources import SECOND_NS, Source, shown
+from framework.wire.closed_state import ClosedState
 
 
 def connz(**query: str) -> Any:
@@ -115,6 +117,15 @@ def test_a_closed_connection() -> None:
     assert document["reason"] == "Client Closed"
     assert document["uptime"] == "7s"
     assert document["name"] == "me"
+
+
+def test_a_connection_that_closes_meanwhile_is_told_once() -> None:
+    source = Source()
+    source.gone.append(ClosedClient(source.rows[1], None, ClosedState.CLIENT_CLOSED, SECOND_NS))
+    document: Any = shown(answer_connz(source, ConnzOptions(state=ALL)))  # type: ignore[arg-type]
+
+    assert [1, 2, 3, 4, 5] == [it["cid"] for it in document["connections"]]
+    assert "reason" not in document["connections"][1]
 
 
 def test_subscriptions_of_a_connection() -> None:
