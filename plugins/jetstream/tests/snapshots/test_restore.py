@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from unittest.mock import Mock
 
 import pytest
 from framework_jetstream.engine._archives import entry_header
+from framework_jetstream.exchange import Arrived
+from framework_jetstream.snapshots.restore import PIECES_BYTES_MAX, Restore
+from framework_jetstream.stream.archives import RESTORES_MAX
 
 from framework.wire.s2 import encode
 
@@ -129,6 +133,61 @@ def test_a_stream_that_is_there_is_not_replaced(user):
     user.api("STREAM.CREATE.S", CONFIG)
 
     assert send(user, [])["error"]["err_code"] == 10130
+
+
+def test_archives_without_end_get_no_more_than_their_places(user):
+    begun = [
+        user.api(f"STREAM.RESTORE.S{at}", {"config": {"name": f"S{at}"}, "state": STATE})
+        for at in range(RESTORES_MAX + 1)
+    ]
+    refused = begun.pop()
+    assert not [it for it in begun if "error" in it]
+    assert refused["error"]["err_code"] == 10023
+
+    user.ask(begun[0]["deliver_subject"], encode(LIES["no archive"]))
+    assert "error" not in send(user, [encode(archive(*TWO))])
+
+
+class Slow(Restore):
+    """Decodes for ever, and is in no system of actors."""
+
+    def run_blocking(self, *_, **__):
+        """Begin, and come to no end."""
+
+    def tell_later(self, *_):
+        """Have no clock."""
+
+    def stop(self):
+        """Take no more."""
+        self.has_stopped = True
+
+
+def test_who_does_not_wait_for_acknowledgements_is_given_up():
+    others = {
+        name: Mock()
+        for name in (
+            "origin",
+            "link",
+            "exchange",
+            "advisories",
+            "finish",
+            "begun",
+            "given_up",
+        )
+    }
+    taker = Slow(**others, clock=lambda: 0)
+    taker._begun_ns = 0
+    piece = Arrived("deliver", "acknowledge", b"", bytes(1 << 20))
+    sent = 0
+    while not getattr(taker, "has_stopped", False):
+        taker.on_receive(Restore._Pieces([piece]))
+        sent += 1
+        assert sent < 1000
+
+    assert sent * (1 << 20) > PIECES_BYTES_MAX
+    others["given_up"].assert_called_once()
+    others["finish"].assert_not_called()
+    assert b"without waiting" in others["exchange"].publish.call_args.args[2]
 
 
 def test_a_stream_that_came_meanwhile_stays(user):

@@ -41,6 +41,8 @@ IDLE_S: Final = 5.0
 FRAME_HEAD_BYTES: Final = 4
 STORED_BYTES: Final = 512 * 1024
 """Bytes that the engine is given at a time; a message that has more is given whole."""
+PIECES_BYTES_MAX: Final = 64 * 1024 * 1024
+"""That wait to be taken. Who sends waits for acknowledgements before."""
 UNREAD_MAX: Final = 2 * 1024 * 1024
 """Bytes of an entry beside its body."""
 _UNLIMITED: Final = ("max_msgs", "max_bytes", "max_msgs_per_subject")
@@ -116,7 +118,7 @@ class Restore(Component):
         self._frames = b""
         self._unread = b""
         self._is_open = self._is_working = self._has_ended = False
-        self._bytes = self._stored_of = 0
+        self._bytes = self._stored_of = self._waiting_bytes = 0
         self._reply = ""
         """Of the piece that is being taken; empty: none is."""
         self._tag = 0
@@ -144,9 +146,7 @@ class Restore(Component):
             case EngineAnswers():
                 message.use()
             case Restore._Pieces(messages):
-                self._pieces += messages
-                self._expect()
-                self._go_on()
+                self._take(messages)
             case Restore._Decoded(outcome):
                 self._take_plain(outcome)
             case Restore._Idle():
@@ -154,6 +154,15 @@ class Restore(Component):
             case _:
                 super().on_receive(message)
         return None
+
+    def _take(self, messages: list[Arrived]) -> None:
+        self._pieces += messages
+        self._waiting_bytes += sum(len(it.payload) for it in messages)
+        if self._waiting_bytes > PIECES_BYTES_MAX:
+            self._give_up(self._reply, "chunks come without waiting for acknowledgements")
+            return
+        self._expect()
+        self._go_on()
 
     def _expect(self) -> None:
         if self._timer is not None:
@@ -176,6 +185,7 @@ class Restore(Component):
             if not self._pieces:
                 return
             piece = self._pieces.popleft()
+            self._waiting_bytes -= len(piece.payload)
             if not piece.reply:
                 self._give_up("", "requires reply subject for each chunk")
                 return

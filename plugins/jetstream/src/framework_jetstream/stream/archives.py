@@ -53,6 +53,8 @@ INTEREST_S: Final = 0.05
 """Until who asked is told where to send an archive: by then its server knows who listens there."""
 DOUBT_S: Final = 10.0
 """So long what was offered before a start may still become assigned."""
+RESTORES_MAX: Final = 64
+"""Archives that a server takes at once, those included that wait for the meta leader."""
 CONSUMERS_BYTES_MAX: Final = 1 << 22
 """Of their configurations: as much as an entry of the meta group may have."""
 
@@ -120,6 +122,8 @@ class Archives:
         self._check_room = check_room
         self._begin = begin
         self._clock = clock
+        self._taken: set[int] = set()
+        """Numbers of the streams whose archives are not whole yet."""
         self._planned: dict[str, bytes] = {}
         """Assignments of archives that are being taken, by name of the group."""
         self._offered: dict[str, _Offered] = {}
@@ -136,6 +140,7 @@ class Archives:
         self, origin: Origin, consumers: list[ArchivedConsumer], made: Reply[bytes | None]
     ) -> None:
         """Let a restored stream be one of its account, unless another one has come meanwhile."""
+        self._taken.discard(origin.number)
         account, config = origin.asker.account, origin.config
         try:
             if self._book.get(account, config.name) is not None:
@@ -189,6 +194,9 @@ class Archives:
         )
 
         name = config.name
+        if len(self._taken) + len(self._offered) >= RESTORES_MAX:
+            say(refused("stream_restore", failure(ErrCode.INSUFFICIENT_RESOURCES).error))
+            return
         subject = f"$JS.SNAPSHOT.RESTORE.{name}.{self._advisories.next_id()}"
         origin = Origin(
             asker=asker,
@@ -201,6 +209,7 @@ class Archives:
             body_max=self._host.max_payload(),
             group=group,
         )
+        self._taken.add(origin.number)
         self._owner.spawn(
             Restore,
             origin=origin,
@@ -217,12 +226,14 @@ class Archives:
         self._advisories.say(asker.account, words, "restore_create", fields)
 
     def _forget(self, origin: Origin) -> None:
+        self._taken.discard(origin.number)
         self._planned.pop(origin.group, None)
 
     def _offer(
         self, origin: Origin, consumers: list[ArchivedConsumer], made: Reply[bytes | None]
     ) -> None:
         """Let the meta leader know that an archive is whole."""
+        self._taken.discard(origin.number)
         planned = self._planned.pop(origin.group)
         settled = _settled(consumers, origin.config, is_clustered=True)
         if sum(len(msgspec.json.encode(it.config)) for it in settled) > CONSUMERS_BYTES_MAX:
