@@ -101,7 +101,7 @@ class JetStream(Component):
         usage: Counts requests.
         advisories: Publishes what happens.
         exchange: Takes and sends pieces of archives, and frames of exports.
-        places: Of exports.
+        places: Of exports and snapshots.
         host: The server.
         storage: Kinds that keep segments of streams.
         clock: Returns the Unix time in nanoseconds.

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 from framework_jetstream.engine._archives import entry_header
 from framework_jetstream.exchange import Arrived
+from framework_jetstream.exports.places import EXPORTS_MAX
 from framework_jetstream.snapshots.restore import PIECES_BYTES_MAX, Restore
 from framework_jetstream.stream.archives import RESTORES_MAX
 
@@ -207,6 +208,18 @@ def test_a_consumer_with_a_bad_name_is_left_out(user):
 
     assert "error" not in answer
     assert user.api("CONSUMER.NAMES.S")["consumers"] == ["C"]
+
+
+def test_snapshots_without_end_get_no_more_than_their_places(user):
+    user.api("STREAM.CREATE.S", {"name": "S", "subjects": ["s"], "storage": "memory"})
+    user.ask("s", random.Random(1).randbytes(10_000))
+    user._client.send(b"SUB snap 9\r\n")
+    request = {"deliver_subject": "snap", "chunk_size": 1024, "window_size": 2048}
+    begun = [user.api("STREAM.SNAPSHOT.S", request) for _ in range(EXPORTS_MAX + 1)]
+    refused = begun.pop()
+
+    assert not [it for it in begun if "error" in it]
+    assert refused["error"]["err_code"] == 10023
 
 
 def test_a_snapshot_waits_for_acknowledgements(user):

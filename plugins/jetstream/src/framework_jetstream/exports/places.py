@@ -1,22 +1,22 @@
-"""How many exports may run at once."""
+"""How many exports and snapshots may run at once."""
 
 from __future__ import annotations
 
 from typing import Final
 
 EXPORTS_MAX: Final = 64
-"""Of a server. Each has a batch in the making, and up to `WINDOW_BYTES` on their way."""
+"""Of a server, snapshots among them. Each has some in the making, and a window on its way."""
 
 
 class Places:
-    """Counts the exports of a server."""
+    """Counts the exports and the snapshots of a server."""
 
     def __init__(self) -> None:
         self._taken = 0
 
     @property
     def taken(self) -> int:
-        """Return how many exports there are."""
+        """Return how many there are."""
         return self._taken
 
     def take(self) -> bool:

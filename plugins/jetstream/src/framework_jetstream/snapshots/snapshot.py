@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from framework_jetstream.api.asker import Asker
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.exchange import Arrived, Exchange
+    from framework_jetstream.exports.places import Places
 
 CHUNK_BYTES: Final = 128 * 1024
 WINDOW_BYTES: Final = 8 * 1024 * 1024
@@ -67,6 +68,7 @@ class Snapshot(Component):
         link: The way to the engine.
         exchange: Publishes in the account.
         advisories: Told of the end.
+        places: Gets back the place that this snapshot has.
         listens: Returns whether somebody here has subscribed to just this subject.
         clock: Returns the Unix time in nanoseconds.
     """
@@ -101,6 +103,7 @@ class Snapshot(Component):
         link: EngineLink,
         exchange: Exchange,
         advisories: Advisories,
+        places: Places,
         listens: Callable[[int, str], Reply[bool]],
         clock: Callable[[], int],
     ) -> None:
@@ -114,6 +117,7 @@ class Snapshot(Component):
         self._link = link
         self._exchange = exchange
         self._advisories = advisories
+        self._places: Places | None = places
         self._listens = listens
         self._look_s = LOOK_S
         self._clock = clock
@@ -146,6 +150,9 @@ class Snapshot(Component):
 
     @override
     def on_stop(self) -> None:
+        if self._places is not None:
+            self._places.give_back()
+            self._places = None
         for tag in self._tags:
             self._exchange.forget(tag)
 

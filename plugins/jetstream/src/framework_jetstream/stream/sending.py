@@ -59,7 +59,7 @@ class Sending:
         host: The server.
         advisories: Publishes what happens.
         exchange: Takes what is sent.
-        places: Of exports.
+        places: Of exports and snapshots.
         clock: Returns the Unix time in nanoseconds.
     """
 
@@ -129,6 +129,10 @@ class Sending:
             sizes,
         )
 
+        if not self._places.take():
+            error = failure(ErrCode.INSUFFICIENT_RESOURCES).error
+            request.reply.set(refused("stream_snapshot", error))
+            return
         state = state_from_numbers(told.numbers, len(consumers))
         config, account = self._entry.config, self._entry.account
         chunk_bytes, chunks_max = sizes(wanted.chunk_size, wanted.window_size)
@@ -155,6 +159,7 @@ class Sending:
             link=self._link,
             exchange=self._exchange,
             advisories=self._advisories,
+            places=self._places,
             listens=self._host.listens,
             clock=self._clock,
         )
