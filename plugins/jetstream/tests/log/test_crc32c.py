@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from framework_jetstream.log._crc32c import checksum, checksum_by_tables
+from framework_jetstream.log._crc32c import checksum, checksum_by_tables, joined
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +41,11 @@ def test_sums_are_those_of_the_definition(block: bytes, length: int, skipped: in
 @given(st.binary(), st.binary())
 def test_a_sum_goes_on(first: bytes, second: bytes) -> None:
     assert checksum(second, checksum(first)) == checksum(first + second)
+
+
+@given(st.binary(), st.binary(max_size=40), st.integers(0, 70_000))
+def test_sums_are_joined(first: bytes, block: bytes, count: int) -> None:
+    second = (block * (count // max(len(block), 1) + 1))[:count]
+    expected = checksum(first + second)
+
+    assert joined(checksum(first), checksum(second), len(second)) == expected

@@ -107,4 +107,27 @@ static inline uint32_t crc32c(uint32_t crc, const void *bytes, size_t length) {
     return ~crc32c_raw(~crc, (const uint8_t *)bytes, length);
 }
 
+/* Polynomials are as sums are: the highest bit is that of x^0. */
+static uint32_t crc32c_product(uint32_t one, uint32_t other) {
+    uint32_t product = 0;
+    for (; one; one <<= 1) {
+        product ^= other & -(one >> 31);
+        other = other >> 1 ^ (CRC32C_POLYNOMIAL & -(other & 1));
+    }
+    return product;
+}
+
+/* What a sum is multiplied with to be moved on by so many bytes of zeros: x^(8 * length). */
+static uint32_t crc32c_move(uint64_t length) {
+    uint32_t move = 1u << 31, square = 1u << 23; /* x^8 */
+    for (; length; length >>= 1, square = crc32c_product(square, square))
+        if (length & 1) move = crc32c_product(move, square);
+    return move;
+}
+
+/* Join the sums of bytes and of those behind them, for whose length `move` is. */
+static inline uint32_t crc32c_joined(uint32_t first, uint32_t second, uint32_t move) {
+    return crc32c_product(first, move) ^ second;
+}
+
 #endif

@@ -1,15 +1,25 @@
 """CRC-32C, the checksum of all files of this plugin."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 cdef extern from "_crc32c.h" nogil:
     uint32_t sum_ "crc32c"(uint32_t crc, const void* source, size_t length)
+    uint32_t move_ "crc32c_move"(uint64_t length)
+    uint32_t joined_ "crc32c_joined"(uint32_t first, uint32_t second, uint32_t move)
     void crc32c_prepare()
     uint32_t crc32c_by_tables(uint32_t crc, const uint8_t* source, size_t length)
 
 
 cdef uint32_t crc32c(uint32_t crc, const void* source, size_t length) noexcept nogil:
     return sum_(crc, source, length)
+
+
+cdef uint32_t crc32c_move(uint64_t length) noexcept nogil:
+    return move_(length)
+
+
+cdef uint32_t crc32c_joined(uint32_t first, uint32_t second, uint32_t move) noexcept nogil:
+    return joined_(first, second, move)
 
 
 def checksum(const uint8_t[::1] data not None, uint32_t crc=0):
@@ -20,6 +30,11 @@ def checksum(const uint8_t[::1] data not None, uint32_t crc=0):
 def checksum_by_tables(const uint8_t[::1] data not None):
     """Return the same as `checksum`, as processors without the instruction compute it."""
     return ~crc32c_by_tables(0xFFFFFFFF, &data[0], data.shape[0]) & 0xFFFFFFFF if data.shape[0] else 0
+
+
+def joined(first: int, second: int, length: int) -> int:
+    """Return the sum of bytes whose first ones have the sum `first`, and the `length` ones behind these `second`."""
+    return joined_(first, second, move_(length))
 
 
 crc32c_prepare()

@@ -149,6 +149,9 @@ cdef struct SegmentWriter:
     int64_t before_ns
     # Of the run before.
     uint64_t message_count
+    uint32_t moved
+    uint32_t move
+    # What joins a sum with that of a body of `moved` bytes; 0: there was one such, and it was not asked for.
 
 
 cdef struct SegmentDamage:

@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from framework.wire._s2 cimport S2_FAST, s2_bound, s2_chunk_length, s2_decode, s2_encode, s2_encoder_free, s2_encoder_new, s2_plain_length
-from framework_jetstream.log._crc32c cimport crc32c
+from framework_jetstream.log._crc32c cimport crc32c, crc32c_joined, crc32c_move
 from framework_jetstream.log._record cimport head_sum, rounded
 from framework_jetstream.store._block cimport HAS_HEADER
 from framework_jetstream.store._lean cimport time_run_put, time_run_take
@@ -19,6 +19,8 @@ cdef enum:
     CRC_AT = 8  # in SegmentHead and SegmentEnd
     REST_ABOVE = 4
     # A block that has one part of so many is not filled up with messages of the next one in memory.
+    JOINED_BYTES_LEAST = 2048
+    # Of a body: the sum of a shorter one is made as soon as it is joined.
     RUN_BYTES_MAX = 20
     # Of two varints.
 
@@ -124,27 +126,33 @@ cdef void _end_block(SegmentWriter* writer) noexcept nogil:
     cdef void* into
     if row.count == 0 or writer.has_failed:
         return
-    row.body_at = writer.given + at
-    row.used = row.stored = <uint32_t> writer.body.used
-    row.coding = CODING_PLAIN
+    row.stored = row.used
+    row.coding = writer.coding
     if writer.coding == CODING_S2:
+        row.body_at = writer.given + at
         into = buffer_add(&writer.out, NULL, s2_bound(row.used))
         if into == NULL:
             writer.has_failed = True
             return
         row.stored = <uint32_t> s2_encode(writer.encoder, S2_FAST, writer.body.chars, row.used, <char*> into)
-        row.coding = CODING_S2
         writer.out.used = at + row.stored
-    else:
-        _put(writer, &writer.out, writer.body.chars, row.used)
-    if writer.has_failed:
-        return
-    row.body_crc = crc32c(0, writer.out.chars + at, row.stored)
+        writer.body.used = 0
+        row.body_crc = crc32c(0, writer.out.chars + at, row.stored)
     row.columns_crc = crc32c(0, writer.columns.chars + row.columns_at, row.count * sizeof(ColumnEntry))
     _end_times(writer)
     _put(writer, &writer.rows, row, sizeof(BlockRow))
-    writer.body.used = 0
     row.count = 0
+
+
+cdef uint32_t _joined(SegmentWriter* writer, uint32_t crc, const char* body, uint32_t length, uint32_t body_crc) noexcept nogil:
+    """Return the sum of bodies with one more, whose own is known: one that is long, and as long as the one before, is not read for it."""
+    if length < JOINED_BYTES_LEAST or length != writer.moved:
+        writer.moved = length
+        writer.move = 0
+        return crc32c(crc, body, length)
+    if writer.move == 0:
+        writer.move = crc32c_move(length)
+    return crc32c_joined(crc, body_crc, writer.move)
 
 
 cdef void segment_add(
@@ -163,23 +171,31 @@ cdef void segment_add(
     cdef BlockRow* row = &writer.row
     if writer.has_failed:
         return
-    if row.count and (writer.body.used + length > BLOCK_PLAIN_BYTES or seq - row.first_seq > <uint64_t> 0xffffffff):
+    if row.count and (row.used + length > BLOCK_PLAIN_BYTES or seq - row.first_seq > <uint64_t> 0xffffffff):
         _end_block(writer)
     if row.count == 0:
         row.first_seq = seq
         row.columns_at = writer.columns.used
+        row.body_at = segment_bytes(writer)
+        row.used = 0
+        row.body_crc = 0
     if writer.subjects[number] == 0:
         writer.subjects[number] = <uint32_t> (writer.lengths.used // sizeof(uint32_t)) + 1
         _put(writer, &writer.lengths, &subject_length, sizeof(uint32_t))
         _put(writer, &writer.texts, subject, subject_length)
-    entry.offset = <uint32_t> writer.body.used | flags
+    entry.offset = row.used | flags
     entry.subject = writer.subjects[number]
     entry.place = <uint32_t> (seq - row.first_seq)
     entry.crc = crc32c(0, body, length)
     memcpy(&time_ns, body, sizeof(time_ns))
     _add_time(writer, time_ns)
-    _put(writer, &writer.body, body, length)
+    if writer.coding == CODING_PLAIN:
+        _put(writer, &writer.out, body, length)
+        row.body_crc = _joined(writer, row.body_crc, body, length, entry.crc)
+    else:
+        _put(writer, &writer.body, body, length)
     _put(writer, &writer.columns, &entry, sizeof(entry))
+    row.used += length
     row.last_seq = seq
     row.count += 1
     writer.message_count += 1
@@ -187,13 +203,13 @@ cdef void segment_add(
 
 cdef void segment_rest(SegmentWriter* writer) noexcept nogil:
     """Hear that a block in memory ends: if that is worth it, one of the file ends there as well, so that it is read back as one."""
-    if writer.body.used >= BLOCK_PLAIN_BYTES // REST_ABOVE:
+    if writer.row.count and writer.row.used >= BLOCK_PLAIN_BYTES // REST_ABOVE:
         _end_block(writer)
 
 
 cdef uint64_t segment_bytes(const SegmentWriter* writer) noexcept nogil:
-    """Return how long the file is up to the last block that has ended."""
-    return writer.given + writer.out.used
+    """Return how long the file is so far, with the block that is being filled as it is plain."""
+    return writer.given + writer.out.used + writer.body.used
 
 
 cdef void segment_lives(SegmentWriter* writer, const LiveRun* runs, size_t count) noexcept nogil:

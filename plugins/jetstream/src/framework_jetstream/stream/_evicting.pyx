@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 
 from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_last_seq, block_resident
 from framework_jetstream.store._lean cimport block_leaned
-from framework_jetstream.stream._messages cimport block_replace, messages_count_block
+from framework_jetstream.stream._messages cimport BlockPlace, block_replace, messages_count_block, messages_place
 
 cdef enum:
     AGE_NEW = 3
@@ -60,24 +60,34 @@ cdef uint64_t _let_go(Messages* messages, size_t at) noexcept nogil:
     return freed if _lean(messages, at) else 0
 
 
+cdef void _pass_by(Messages* messages) noexcept nogil:
+    """Hear that the block at the hand has no bytes: if that is so of all before it, the next pass begins behind it."""
+    cdef const BlockPlace* it = &messages.blocks[messages.hand]
+    if it.first_seq <= messages.fat_seq and messages.hand + 1 < messages.block_end:
+        messages.fat_seq = max(messages.fat_seq, it[1].first_seq)
+
+
 cdef bint messages_sweep(Messages* messages, Sweep* sweep) noexcept nogil:
     """Let bytes go, from where the hand is; True: it has come to the end, and begins again."""
     cdef Block* block
     cdef uint64_t freed
     if messages.hand < messages.block_begin:
         messages.hand = messages.block_begin
-    while messages.hand < messages.block_end:
+    # What is in no segment stays, and so does all that is behind it.
+    while messages.hand < messages.block_end and messages.blocks[messages.hand].first_seq <= sweep.saved_seq:
         if sweep.looks == 0 or sweep.bytes == 0:
             return False
         sweep.looks -= 1
         block = messages.blocks[messages.hand].block
-        if block.age:
-            block.age -= block.data != NULL
+        if block.data == NULL:
+            _pass_by(messages)
+        elif block.age:
+            block.age -= 1
         elif _may_go(messages, messages.hand, sweep):
             freed = _let_go(messages, messages.hand)
             sweep.bytes -= min(freed, sweep.bytes)
         messages.hand += 1
-    messages.hand = messages.block_begin
+    messages.hand = messages_place(messages, messages.fat_seq) if messages.block_begin < messages.block_end else messages.block_begin
     return True
 
 
@@ -95,4 +105,5 @@ cdef void messages_attach(Messages* messages, Block* block, char* data) noexcept
     messages_count_block(messages, block, -1)
     block.data = data
     block.age = AGE_NEW
+    messages.fat_seq = min(messages.fat_seq, block.first_seq)
     messages_count_block(messages, block, 1)

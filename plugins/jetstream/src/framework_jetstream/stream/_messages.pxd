@@ -55,6 +55,8 @@ cdef struct Messages:
     # Blocks whose bytes are in a segment alone.
     size_t hand
     # The block at which who lets bytes go is.
+    uint64_t fat_seq
+    # Blocks that begin before it have no bytes in memory.
     uint64_t ahead_seq
     # Of a block that was looked at, behind which more is wanted; 0: of none.
     uint64_t* resident

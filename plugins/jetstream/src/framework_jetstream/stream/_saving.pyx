@@ -280,7 +280,7 @@ cdef uint64_t _write_span(
             if seq > span.last_seq:
                 return 0
             if entry.subject and seq >= first_seq:
-                if writer.message_count and segment_bytes(writer) + writer.body.used + writer.columns.used >= save.file_bytes:
+                if writer.message_count and segment_bytes(writer) + writer.columns.used >= save.file_bytes:
                     return seq
                 if _is_piece(save, writer) or not _have_bytes(save, held, reader):
                     return 0
