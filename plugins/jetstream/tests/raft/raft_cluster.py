@@ -17,6 +17,8 @@ from raft_server import Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from raft_server import Disk
+
 TICK_MS = 50
 SPARE = 2
 """Servers that may join."""
@@ -27,6 +29,8 @@ QUIET_MS = 20000
 PROPOSALS_MAX = 120
 LOSING = 0.5
 """Of seeds, in which servers lose their disks."""
+TRIES = 40
+"""To put one back."""
 TURNS_MAX = 500
 
 
@@ -41,6 +45,7 @@ class Cluster:
     def __init__(self, seed: int, size: int = 0) -> None:
         self.rng = random.Random(f"{seed} world")
         self.loss_rng = random.Random(f"{seed} losses")
+        self.copy_rng = random.Random(f"{seed} copies")
         rng = self.rng
         size = size or rng.choice((3, 3, 5))
         self.judge = Judge()
@@ -198,7 +203,8 @@ class Cluster:
         if server.is_paused:
             self.waiting[to].append((sender, frame))
             return
-        demand(not server.group.step(sender, frame), "an honest frame is refused")
+        refused = server.group.step(sender, frame)
+        demand(not refused or server.was_old, "an honest frame is refused")
         self.pump(server)
 
     # -- faults
@@ -261,9 +267,57 @@ class Cluster:
 
     def may_lose(self, server_id: int) -> bool:
         """Whether, whoever counts as a voter anywhere, a majority has lost nothing even then."""
-        lost = {it.id for it in self.servers.values() if it.disk.is_lost} | {server_id}
+        lost = {it.id for it in self.servers.values() if it.disk.is_lost or it.is_old}
+        lost |= {server_id}
         views = [it.voters() for it in self.servers.values() if it.id not in lost]
         return all(len(view - lost) > len(view) // 2 for view in views if view)
+
+    def copy(self) -> None:
+        """Copy a server's disk while it runs, to be put back later; now and then."""
+        if self.is_faulty:
+            leader = self.servers.get(self.leader_id())
+            ids = leader.voters() if leader is not None else self.servers
+            server = self.servers[self.copy_rng.choice(sorted(ids))]
+            copy = server.disk.copied()
+            self.after(self.copy_rng.uniform(50, 300), self.put_back, server, copy, TRIES)
+
+    def put_back(self, server: Server, copy: Disk, tries: int) -> None:
+        if not self.is_faulty:
+            return
+        if not self.may_put_back(server, copy):
+            again = (self.put_back, server, copy, tries - 1) if tries else (self.copy,)
+            self.after(self.copy_rng.uniform(2, 20), *again)
+            return
+        self.faults["old copy"] += 1
+        self.stop(server.id)
+        server.put_back(copy)
+        self.after(self.copy_rng.choice((10, 200, 1500)), self.start, server.id)
+        self.after(self.copy_rng.uniform(100, 600), self.copy)
+
+    def may_put_back(self, server: Server, copy: Disk) -> bool:
+        """Whether nothing rests on what the copy lacks, but for what its leader counts on.
+
+        Nobody can know of more: with what a server has acknowledged to an earlier leader, or for
+        whom it votes while it has not heard of its loss, more could be lost than acknowledgements.
+        """
+        leader = self.servers.get(self.leader_id())
+        if leader is None or leader is server or copy.last_index >= server.disk.last_index:
+            return False
+        if any(it.disk.is_lost or it.is_old for it in self.servers.values()) or copy.is_lost:
+            return False
+        before = Server(server.id, Judge(), self.settings, server.votes_begun)
+        before.disk = copy
+        voters = leader.voters()
+        members = [self.servers[it] for it in voters]
+        if server not in members or before.voters() != voters:
+            return False
+        for it in members:
+            follows = it.is_up and it.group.term == leader.group.term
+            if not follows or it.group.leader != leader.id or it.voters() != voters:
+                return False
+            if not all(it.disk.has(*entry) for entry in server.disk.entries.items()):
+                return False
+        return True
 
     def split(self, some: list[int]) -> None:
         self.faults["split"] += 1
@@ -374,6 +428,7 @@ class Cluster:
         self.after(self.rng.uniform(0, 800), self.fault)
         if self.loss_rng.random() < LOSING:
             self.after(self.loss_rng.uniform(0, 2000), self.lose)
+        self.after(self.copy_rng.uniform(100, 600), self.copy)
         self.run_until(FAULTY_MS)
         self.heal()
         is_done = self.run_until(self.now_ms + QUIET_MS, self.agree)

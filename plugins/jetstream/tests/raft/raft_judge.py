@@ -104,7 +104,8 @@ class Judge:
     @staticmethod
     def _has(server: Server, index: int, entry: Entry) -> bool:
         """Whether a server has an entry, or could say so before it lost all."""
-        return (server.disk_before if server.disk.is_lost else server.disk).has(index, entry)
+        has_less = server.disk.is_lost or server.is_old
+        return (server.disk_before if has_less else server.disk).has(index, entry)
 
     def forgets(self, server: Server) -> None:
         """A server has lost its disk: it may not know for whom it voted."""
@@ -166,7 +167,7 @@ class Judge:
     def keeps_bounds(self, server: Server) -> None:
         """No honest server is called a liar, and a group stays small."""
         group = server.group
-        demand(group.lies == 0, "an honest message was refused")
+        demand(group.lies == 0 or server.was_old, "an honest message was refused")
         demand(group.memory() < MEMORY_BYTES_MAX, "a group grows")
 
     def sends(self, server: Server, to: int, message: Message) -> None:

@@ -175,6 +175,30 @@ MUTANTS = (
         "message.commit + 1",
     ),
     instead(
+        "sends again what was acknowledged",
+        "_replication",
+        "peer.is_faulty or index > peer.match",
+        "True",
+    ),
+    instead(
+        "never believes that something was lost here",
+        "_losses",
+        "claim.rounds >= CLAIM_ROUNDS_MIN",
+        "False",
+    ),
+    instead(
+        "believes it at once",
+        "_losses",
+        "raft.now - claim.since_tick >= CLAIM_TIMEOUTS * <uint64_t> raft.settings.election_ticks",
+        "True",
+    ),
+    instead(
+        "believes it whoever else leads",
+        "_roles",
+        "raft.claim.sender != leader",
+        "False",
+    ),
+    instead(
         "sends nothing again",
         "_replication",
         "message.context == raft.round and message.commit + 1 < peer.next_before",

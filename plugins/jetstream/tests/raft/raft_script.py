@@ -2,7 +2,8 @@
 
     server 1 log=1,1,4 term=4    a server; its members are those of the last `members`;
                                  stranger=: it knows of none; faulty=: it can't read its state;
-                                 lost=: its disk has lost everything
+                                 lost=: its disk has lost everything; of one that is there
+                                 already: it got another disk
     members 1 2 3 4?             who votes, and who learns only
     stand 1                      tick 1 x12
     propose 1 text               change 1 add 4        transfer 1 2        read 1 5
@@ -93,6 +94,7 @@ class Script:
         fields = dict(word.split("=") for word in words)
         votes = None if "stranger" in fields else self.votes
         server = self.servers[int(server_id)] = Server(int(server_id), self.judge, SETTINGS, votes)
+        is_another = int(server_id) in self.servers
         terms = [int(term) for term in fields.get("log", "").split(",") if term]
         for index, term in enumerate(terms, 1):
             server.disk.entries[index] = Entry(term, EntryKind.DATA, b"%d" % index)
@@ -102,6 +104,7 @@ class Script:
         server.disk.is_lost = "lost" in fields
         server.start()
 
+        server.was_old = is_another
     def do_tick(self, *words: str) -> None:
         *ids, times = words
         for server_id in ids:

@@ -55,6 +55,16 @@ class Disk:
     def has(self, index: int, entry: Entry) -> bool:
         return index <= self.snapshot.index or self.entries.get(index) == entry
 
+    @property
+    def last_index(self) -> int:
+        return max(self.entries, default=self.snapshot.index)
+
+    def copied(self) -> Disk:
+        """Return what is durable now."""
+        copy = Disk(self.term, self.vote, self.snapshot, self.snapshot_chain, dict(self.entries))
+        copy.is_lost = self.is_lost
+        return copy
+
     def perform(self, count: int) -> int:
         """Make the first operations durable; return the number of the last whole write."""
         number = 0
@@ -108,6 +118,9 @@ class Server:
         """Whether it can't read what entries have led to."""
         self.disk_before = Disk()
         """What it has lost last."""
+        self.had_index = 0
+        """Its last entry, when an older copy took the place of its disk."""
+        self.was_old = False
         self.acknowledged = (0, 0)
         """The last term in which it followed, and up to where it acknowledged entries."""
         self.incoming = bytearray()
@@ -117,6 +130,7 @@ class Server:
         """Go on with what is on the disk."""
         disk = self.disk
         self.starts += 1
+        self.was_old = self.is_old
         first = disk.snapshot.index + 1
         self.log = {index: disk.entries[index] for index in range(first, first + len(disk.entries))}
         self.chains = {disk.snapshot.index: disk.snapshot_chain}
@@ -164,6 +178,18 @@ class Server:
         self.acknowledged = (0, 0)
         self.judge.forgets(self)
 
+    @property
+    def is_old(self) -> bool:
+        """Whether its disk is a copy that lacks something of what it had."""
+        return self.disk.last_index < self.had_index
+
+    def put_back(self, copy: Disk) -> None:
+        """Let an older copy take the place of the disk, while it is stopped."""
+        self.disk_before, self.disk = self.disk, copy
+        self.had_index = self.disk_before.last_index
+        self.acknowledged = (0, 0)
+        self.judge.forgets(self)
+
     def has(self, index: int, entry: Entry) -> bool:
         return index <= self.group.snapshot_index or self.log.get(index) == entry
 
@@ -204,6 +230,7 @@ class Server:
         if write.hard_state is not None:
             demand(write.hard_state[0] >= self.disk.term, "terms go back")
             add(("hard state", *write.hard_state))
+            self.judge.seen["old copy found out"] += self.is_old and write.hard_state[2]
         if write.install is not None:
             index, term, keeps, votes = write.install
             chain = self.judge.chains.get((index, term))

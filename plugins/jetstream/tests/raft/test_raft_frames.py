@@ -48,6 +48,7 @@ GOOD = (
     Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 3, 2, 4, flags=Flag.REJECTED),
     Message(MessageKind.HEARTBEAT, GROUP, 5, commit=2, context=8),
     Message(MessageKind.HEARTBEAT, GROUP, 5, 90, commit=2, context=8, flags=Flag.BEHIND),
+    Message(MessageKind.HEARTBEAT, GROUP, 5, 3, 2, commit=2, context=8, flags=Flag.MATCHED),
     Message(MessageKind.HEARTBEAT_RESPONSE, GROUP, 5, 2, commit=4, context=8),
     Message(MessageKind.TIMEOUT_NOW, GROUP, 5),
     Message(MessageKind.READ, GROUP, 5, context=77),
@@ -127,6 +128,7 @@ LIES = {
     "entry of a later term": Message(MessageKind.APPEND, GROUP, 5, entries=(Entry(6, 2, b"a"),)),
     "entry without term": Message(MessageKind.APPEND, GROUP, 5, entries=(Entry(0, 2, b"a"),)),
     "empty entry with bytes": Message(MessageKind.APPEND, GROUP, 5, entries=(Entry(5, 0, b"a"),)),
+    "acknowledged nothing": Message(MessageKind.HEARTBEAT, GROUP, 5, commit=2, flags=Flag.MATCHED),
     "more durable than received": Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 9, context=8),
     "range of what is not committed": Message(
         MessageKind.RANGE, GROUP, 5, 3, 2, 4, entries=APPEND.entries
@@ -155,6 +157,8 @@ def test_frames_that_lie_are_refused_and_change_nothing(name: str) -> None:
     "message",
     [
         Message(MessageKind.HEARTBEAT, GROUP, 9, commit=4),
+        Message(MessageKind.HEARTBEAT, GROUP, 9, 4, 2, flags=Flag.MATCHED),
+        Message(MessageKind.HEARTBEAT, GROUP, 9, 3, 8, flags=Flag.MATCHED),
         Message(MessageKind.APPEND, GROUP + 1, 9),
         Message(MessageKind.VOTE, GROUP + 1, 9),
     ],

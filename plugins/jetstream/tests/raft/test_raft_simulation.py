@@ -16,11 +16,11 @@ SEEDS = 1000
 CHUNK = 50
 FAULTS = (
     *("stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"),
-    "lose",
+    *("lose", "old copy"),
 )
 RARE = (
     *("election", "transfer", "compact", "range", "piece", "log replaced", "cut", "add_learner"),
-    "restored",
+    *("restored", "old copy found out"),
 )
 """What each part of the seeds comes to, or they say less than they seem to."""
 

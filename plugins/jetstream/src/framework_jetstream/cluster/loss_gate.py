@@ -38,6 +38,8 @@ class LossGate:
 
     def use(self, memory: Memory) -> None:
         """Take up whether something may be lost here."""
+        if memory.has_lost and not self._has_lost:
+            self._through = None
         self._has_lost = memory.has_lost
 
     def take(self, effect: StartAsset | ChangeAsset | StopAsset, index: int) -> None:

@@ -26,7 +26,13 @@ from framework_jetstream.cluster.loss_gate import LossGate
 from framework_jetstream.cluster.membership import next_change
 from framework_jetstream.cluster.office import Office
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
-from framework_jetstream.engine.verbs import CONTROL_GROUP, Event, GroupOf, Verb
+from framework_jetstream.engine.verbs import (
+    CONTROL_GROUP,
+    REPAIRS_LOSS,
+    Event,
+    GroupOf,
+    Verb,
+)
 from framework_jetstream.meta.assignments import (
     Asset,
     ServerRecord,
@@ -592,6 +598,8 @@ class MetaGroup(Component):
             self._perform(self._view.machine.restore(data), 0)
         except DamagedSnapshot as error:
             self._report(f"The state of the meta group can't be read: {error}")
+            case Event.REPAIRS:
+                self._repair(is_lost=event.numbers[0] == REPAIRS_LOSS)
 
     def _name_consumers(self, number: int, question: int) -> None:
         """Let the engine know which consumers a stream has, as of the entries that were told."""
@@ -600,6 +608,18 @@ class MetaGroup(Component):
             return  # it ends
         asset = Asset(entry.account, entry.config.name)
         consumers = self._view.machine.state.consumers(asset).values()
+    def _repair(self, *, is_lost: bool) -> None:
+        """Take up, before the next entry, that the group turned out to have lost something here.
+
+        A store that was copied while it ran is found out like that (`raft/_losses.pyx`): groups
+        that were made after the copy may have been here as well.
+        """
+        assert self._founder is not None
+        if is_lost and not self._founder.memory.has_lost:
+            self._lose()
+            self._gate.use(self._founder.memory)
+            self._report("something of the meta group is lost here; other servers give it back")
+
         groups = [group_number(it.group.name) for it in consumers]
         self._link.ask(
             self.actor_ref,

@@ -70,6 +70,7 @@ cdef enum Verb:
     LINK_PEER
     RESIGN
     NAME_CONSUMERS
+    SET_ASIDE
 
 
 cdef enum EventKind:
@@ -103,7 +104,14 @@ cdef enum EventKind:
     EVENT_UNSURE
     # Of a control group: whether all consumers of a stream are here has to be known; numbers are the stream's, and of the question.
     EVENT_REPAIRS
-    # Of what several servers have: something of it is lost here, and comes from others; the first number 0: it is whole again.
+    # Of what several servers have: something of it is lost here, and comes from others; the first number 0: it is whole again,
+    # REPAIRS_LOSS: it has said so, and counts for nothing until it is.
+
+
+cdef enum:
+    REPAIRS_LOSS = 2
+    TAKES_NOTHING = 2
+    # Of REFUSE_STREAM.
 
 
 cdef enum SourceLoss:
@@ -678,6 +686,8 @@ cdef struct Slot:
     # Messages that damage has taken are to be removed, before more is read.
     uint8_t is_refused
     # Who keeps its segments fails: it takes nothing, and what is not here can't be read.
+    uint8_t is_shut
+    # It is set aside: it takes nothing, and is read as ever.
     uint8_t is_direct
     # Direct gets are answered here.
     uint8_t kept

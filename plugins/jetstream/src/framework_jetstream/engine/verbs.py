@@ -58,7 +58,7 @@ class Verb(IntEnum):
     its name, 8 characters."""
     REFUSE_STREAM = 34
     """Whether its storage kind fails: then it takes no messages, and nobody waits for what is not
-    here."""
+    here. `TAKES_NOTHING`: it takes no messages until the next start, and is read as ever."""
     FOLLOW_UPDATE = 35
     """Account and index of an entry that waits for it, as `Event.UPDATE` has told it; texts as of
     UPDATE_STREAM."""
@@ -111,6 +111,9 @@ class Verb(IntEnum):
     NAME_CONSUMERS = 121
     """Of a stream: the question, as `Event.UNSURE` has told it; numbers of the groups of all its
     consumers, 8 bytes each."""
+    SET_ASIDE = 122
+    """Of what: a `GroupOf`. Until the next start it hears no other server, and all that it has here
+    is applied, committed or not."""
 
 
 class Event(IntEnum):
@@ -149,7 +152,13 @@ class Event(IntEnum):
     of the question. NAME_CONSUMERS answers it."""
     REPAIRS = 15
     """Of what several servers have: something of it is lost here, and comes from others; number 0:
-    it is whole again."""
+    it is whole again, `REPAIRS_LOSS`: it counts for nothing until it is."""
+
+
+TAKES_NOTHING: Final = 2
+"""Of `Verb.REFUSE_STREAM`."""
+REPAIRS_LOSS: Final = 2
+"""Of `Event.REPAIRS`, as `_state.pxd` has it."""
 
 
 class GroupOf(IntEnum):

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_cut_from, log_last_not_after, log_push, log_term_at
-from framework_jetstream.raft._losses cimport loss_commit, loss_ends, loss_mark
+from framework_jetstream.raft._losses cimport claims_more, loss_commit, loss_ends, loss_mark
 from framework_jetstream.raft._members cimport members_add, members_committed, members_cut_from, members_read
 from framework_jetstream.raft._raft_messages cimport next_entry
 from framework_jetstream.raft._outgoing cimport message_new, say_durable
@@ -134,8 +134,9 @@ cdef void append_received(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef bint heartbeat_received(Raft* raft, const RaftMessage* message) noexcept nogil:
     """Answer a heartbeat; False: it speaks of entries that this server never acknowledged, and did not lose either."""
     cdef RaftMessage answer = message_new(raft, HEARTBEAT_RESPONSE, message.sender)
-    if message.commit > raft.log.last_index and not raft.is_faulty and not raft.loss:
+    if claims_more(raft, message):
         return False
+    raft.claim.sender = 0
     commit_to(raft, loss_commit(raft, message))
     if raft.loss:
         loss_ends(raft, message)

@@ -6,6 +6,8 @@ from framework_jetstream.raft._state cimport Raft, RaftMembers, RaftMessage, Raf
 
 
 cdef void raft_lose(Raft* raft) noexcept nogil
+cdef bint claims_more(const Raft* raft, const RaftMessage* message) noexcept nogil
+cdef bint claim_holds(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef uint64_t loss_commit(const Raft* raft, const RaftMessage* message) noexcept nogil
 cdef void loss_mark(const Raft* raft, RaftMessage* answer) noexcept nogil
 cdef void loss_ends(Raft* raft, const RaftMessage* message) noexcept nogil

@@ -12,27 +12,72 @@ elected in a later term has it in its log (thesis 3.6.3), and got its log after 
 an earlier leader nothing can be committed any more. In the term T itself the server votes for its leader, maybe once more. And what it had
 acknowledged before is in the leader's log before the barrier, if it was committed.
 
+A store that was copied while it ran, and put back later, can't be told from a whole one by itself: its log is an older one. But who leads
+says in a heartbeat only of entries that this server has acknowledged to it. When they are not here, one of the two is wrong. So a *claim* is
+refused like any lie, and changes nothing, until the same server has said so, as leader of one term, in some rounds of heartbeats and for two
+election timeouts, in which nobody else was heard to lead. Then this server has lost something. Its log stays: what is in it was written
+under the rules, and what was not committed of it gives way as ever. All that a liar gets by it is that this server waits for a barrier; and
+to be heard as the only leader for so long it has to be followed anyway.
+
 Each loss has a number, drawn at random, so that nothing that was said of an earlier one is taken for this one; and of two numbers the one
 that answers the later heartbeat is the newer one.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from framework_jetstream.raft._entries cimport log_term_at
 from framework_jetstream.raft._replication cimport append_own, maybe_commit
 from framework_jetstream.raft._roles cimport random_next
 from framework_jetstream.raft._state cimport (
-    APPEND_RESPONSE, BEGIN_ANEW, ENTRY_EMPTY, FAULTY, HEARTBEAT_RESPONSE, LOST, PROBE, PULLS, REJECTED, BARRIER, Raft, RaftMembers,
-    RaftMessage, RaftPeer,
+    APPEND_RESPONSE, BEGIN_ANEW, ENTRY_EMPTY, FAULTY, HEARTBEAT_RESPONSE, LEADER, LOST, MATCHED, PROBE, PULLS, REJECTED, BARRIER, Raft,
+    RaftClaim, RaftMembers, RaftMessage, RaftPeer,
 )
+
+
+cdef enum:
+    CLAIM_ROUNDS_MIN = 4
+    CLAIM_TIMEOUTS = 2  # of elections: by then there is another leader, if there is to be one
 
 
 # ---- who has lost something --------------------------------------------------------------------------------------------
 
 
 cdef void raft_lose(Raft* raft) noexcept nogil:
-    """Take up that what was durable here is lost, of a group whose log is empty: as it begins, before anything is stepped."""
+    """Take up that something that was durable here is lost: of all as the group begins, with an empty log; of the last part by a claim."""
     raft.loss = random_next(raft) | 1
     raft.hard_is_new = True
+
+
+cdef bint claims_more(const Raft* raft, const RaftMessage* message) noexcept nogil:
+    """Return whether a heartbeat speaks of entries that this server can't have acknowledged, and does not know to be lost."""
+    if raft.is_faulty or raft.loss:
+        return False
+    if message.commit > raft.log.last_index:
+        return True
+    if not message.flags & MATCHED or message.index <= raft.commit:
+        return False
+    return message.index > raft.log.last_index or log_term_at(&raft.log, message.index) != message.log_term
+
+
+cdef bint claim_holds(Raft* raft, const RaftMessage* message) noexcept nogil:
+    """Return whether a heartbeat that speaks of entries which are not here is right: they are lost."""
+    cdef RaftClaim* claim = &raft.claim
+    if raft.role == LEADER or message.term < raft.term:
+        return False
+    if message.term == raft.term and raft.leader and raft.leader != message.sender:
+        return False
+    if claim.sender != message.sender or claim.term != message.term:
+        claim.sender = message.sender
+        claim.term = message.term
+        claim.round = message.context
+        claim.since_tick = raft.now
+        claim.rounds = 1
+        return False
+    if message.context <= claim.round:
+        return False  # it comes late, or once more
+    claim.round = message.context
+    claim.rounds += 1
+    return claim.rounds >= CLAIM_ROUNDS_MIN and raft.now - claim.since_tick >= CLAIM_TIMEOUTS * <uint64_t> raft.settings.election_ticks
 
 
 cdef uint64_t loss_commit(const Raft* raft, const RaftMessage* message) noexcept nogil:

@@ -17,8 +17,8 @@ from framework_jetstream.raft._elections cimport (
 from framework_jetstream.raft._entries cimport (
     log_begin_at, log_compact, log_drop, log_end_bytes, log_item, log_push, log_release, log_shrink,
 )
-from framework_jetstream.raft._following cimport acknowledge, append_received, heartbeat_received
-from framework_jetstream.raft._losses cimport answer_counts
+from framework_jetstream.raft._following cimport acknowledge, append_received, commit_to, heartbeat_received
+from framework_jetstream.raft._losses cimport answer_counts, claim_holds, claims_more, raft_lose
 from framework_jetstream.raft._members cimport members_add, members_at, members_begin, members_committed, members_read, peer_of
 from framework_jetstream.raft._outgoing cimport message_new, release_waiting, say_durable
 from framework_jetstream.raft._reads cimport read_answered, read_asked, reads_begin_round, reads_confirm
@@ -272,9 +272,12 @@ cdef bint raft_step(Raft* raft, const RaftMessage* message) noexcept nogil:
     if message.group != raft.group or message.to != raft.id or not message.sender or message.sender == raft.id:
         raft.lies += 1
         return False
-    if message.kind == HEARTBEAT and message.commit > raft.log.last_index and not raft.is_faulty and not raft.loss:
-        raft.lies += 1  # before its term is believed
-        return False
+    if message.kind == HEARTBEAT and claims_more(raft, message):
+        if not claim_holds(raft, message):
+            raft.lies += 1  # before its term is believed
+            return False
+        become_follower(raft, message.term, message.sender)
+        raft_lose(raft)
     if message.kind in (VOTE, PRE_VOTE) and vote_is_promised_away(raft, message):
         return True
     if message.term < raft.term:

@@ -13,6 +13,7 @@ What the fields of a message are, of which zero is nothing:
       REJECTED          may agree here        its term     `index` of APPEND    -              -
     HEARTBEAT           BEHIND: fetch to it   -            commit index         round          -
       BARRIER          of the barrier        loss         commit index         round          -
+      MATCHED          acknowledged          its term     commit index         round          -
     HEARTBEAT_RESPONSE  durable               LOST: loss   received             round          -
     TIMEOUT_NOW         -                     -            -                    -              -
     READ                -                     -            -                    its id         -
@@ -33,8 +34,8 @@ from libc.string cimport memcpy, memset
 
 from framework_jetstream.raft._state cimport (
     APPEND, APPEND_RESPONSE, BEGIN_ANEW, BEHIND, COMPACTED, ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, FAULTY, FETCH, HEARTBEAT,
-    HEARTBEAT_RESPONSE, KIND_MAX, LOST, PRE_VOTE, PRE_VOTE_RESPONSE, RANGE, READ_RESPONSE, REJECTED, BARRIER, SNAPSHOT_CHUNK, TIMEOUT_NOW,
-    TRANSFER, VOTE, VOTE_RESPONSE, RaftEntry, RaftMessage,
+    HEARTBEAT_RESPONSE, KIND_MAX, LOST, MATCHED, PRE_VOTE, PRE_VOTE_RESPONSE, RANGE, READ_RESPONSE, REJECTED, BARRIER, SNAPSHOT_CHUNK,
+    TIMEOUT_NOW, TRANSFER, VOTE, VOTE_RESPONSE, RaftEntry, RaftMessage,
 )
 
 cdef enum:
@@ -113,7 +114,7 @@ cdef bint _flags_are_good(const RaftMessage* message) noexcept nogil:
     elif message.kind == VOTE:
         allowed = TRANSFER
     elif message.kind == HEARTBEAT:
-        allowed = BEHIND | BARRIER | BEGIN_ANEW
+        allowed = BEHIND | BARRIER | BEGIN_ANEW | MATCHED
     elif message.kind == RANGE:
         allowed = COMPACTED
     return not message.flags & ~allowed
@@ -137,6 +138,8 @@ cdef bint _fields_are_good(const RaftMessage* message) noexcept nogil:
             return _is_of_entry(message) and message.index <= message.commit
         return message.index <= message.context
     if kind == HEARTBEAT:
+        if message.flags & MATCHED:
+            return message.flags == MATCHED and message.index > 0 and _is_of_entry(message)
         return message.index == 0 or (message.flags & ~BEGIN_ANEW) in (BEHIND, BARRIER)
     if kind == HEARTBEAT_RESPONSE:
         return message.index <= message.commit

@@ -14,7 +14,8 @@ from framework_jetstream.raft._members cimport is_voter, members_now, quorum_mat
 from framework_jetstream.raft._outgoing cimport message_new, say
 from framework_jetstream.raft._roles cimport become_follower
 from framework_jetstream.raft._state cimport (
-    APPEND, BEHIND, HEARTBEAT, LEADER, OUT_MAX, PROBE, PULLS, REJECTED, REPLICATE, ROUNDS_MAX, TIMEOUT_NOW, Raft, RaftMessage, RaftPeer,
+    APPEND, BEHIND, HEARTBEAT, LEADER, MATCHED, OUT_MAX, PROBE, PULLS, REJECTED, REPLICATE, ROUNDS_MAX, TIMEOUT_NOW,
+    Raft, RaftMessage, RaftPeer,
 )
 
 cdef enum:
@@ -49,6 +50,10 @@ cdef void heartbeat_all(Raft* raft) noexcept nogil:
         if peer.state == PULLS:
             message.flags = BEHIND
             message.index = raft.commit
+        elif peer.state == PROBE and peer.probe_is_out and peer.match > raft.commit and not peer.loss and not peer.is_faulty:
+            message.flags = MATCHED
+            message.index = peer.match
+            message.log_term = log_term_at(&raft.log, peer.match)
         peer.next_before = peer.next
         loss_tell(raft, peer, &message)
         say(raft, &message)
@@ -155,6 +160,13 @@ cdef void _probe(RaftPeer* peer, uint64_t following) noexcept nogil:
     peer.next = following if following else 1
 
 
+cdef uint64_t _not_acknowledged(const RaftPeer* peer, uint64_t index) noexcept nogil:
+    """Return an index, but none up to where a peer has acknowledged entries: who lacks them has lost them, counts no more when it says so,
+    and gets them then. One that can't read what it has gets what it asks for.
+    """
+    return index if peer.is_faulty or index > peer.match else peer.match + 1
+
+
 cdef bint _is_rejected(Raft* raft, RaftPeer* peer, const RaftMessage* message) noexcept nogil:
     """Look for where the logs agree."""
     cdef uint64_t hint
@@ -164,9 +176,11 @@ cdef bint _is_rejected(Raft* raft, RaftPeer* peer, const RaftMessage* message) n
         return True  # late
     if peer.state == PULLS or (peer.state == REPLICATE and message.commit <= peer.match):
         return True
-    # It may be before what this peer once acknowledged: then it has lost that, and gets it again. It stays counted as it was.
     hint = log_last_not_after(&raft.log, message.index, message.log_term)
-    _probe(peer, hint + 1 if hint < message.commit else message.commit)
+    hint = _not_acknowledged(peer, hint + 1 if hint < message.commit else message.commit)
+    # Else it lacks what it has acknowledged, or this comes late: it is asked again when it has answered a heartbeat.
+    if hint <= message.commit:
+        _probe(peer, hint)
     return True
 
 
@@ -202,5 +216,5 @@ cdef bint heartbeat_answered(Raft* raft, RaftPeer* peer, const RaftMessage* mess
         if peer.next >= raft.log.window_first:
             _probe(peer, peer.next)
     elif message.context == raft.round and message.commit + 1 < peer.next_before:
-        _probe(peer, message.commit + 1)
+        _probe(peer, _not_acknowledged(peer, message.commit + 1))
     return True

@@ -75,6 +75,8 @@ cdef void become_follower(Raft* raft, uint64_t term, uint64_t leader) noexcept n
 cdef void leader_was_heard(Raft* raft, uint64_t leader) noexcept nogil:
     """Take up that the leader of this term is there."""
     raft.leader = leader
+    if raft.claim.sender != leader:
+        raft.claim.sender = 0
     raft.elapsed = 0
     raft.heard_ticks = 0
     raft.starting_tries = 0

@@ -56,6 +56,7 @@ cdef enum:  # kinds of messages; which field says what is told in `_messages.pyx
 
 cdef enum:  # flags of messages
     REJECTED = 1  # of responses: no vote, no match
+    MATCHED = 1  # of HEARTBEAT: what was acknowledged and is not committed yet, when a probe of it is not answered
     TRANSFER = 2  # of VOTE: the leader wants it
     BEHIND = 4  # of HEARTBEAT: fetch what is committed, from anybody
     COMPACTED = 8  # of RANGE: it lives in a snapshot only
@@ -221,6 +222,14 @@ cdef struct RaftFetch:  # what this server fetches
     RaftMembers members
 
 
+cdef struct RaftClaim:  # a server says that this one has acknowledged more than it has
+    uint64_t sender  # 0: nobody does
+    uint64_t term
+    uint64_t round  # of heartbeats, the newest one
+    uint64_t since_tick
+    uint32_t rounds
+
+
 cdef struct Raft:
     RaftSettings settings
     uint64_t group
@@ -248,6 +257,7 @@ cdef struct Raft:
     uint64_t loss  # what was durable is lost here: a number that tells this loss from all others; 0: nothing is
     uint64_t barrier  # of the last loss that has ended; 0: none has since the start
     uint64_t leader  # 0: none is known
+    RaftClaim claim  # that something is lost here, by who says to lead
     RaftMembers* history  # memberships from the last committed one on, ascending; the last one counts
     uint32_t history_count
     uint32_t history_room

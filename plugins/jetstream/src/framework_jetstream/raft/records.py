@@ -50,6 +50,8 @@ class Flag(IntFlag):
     """What else a message says."""
 
     REJECTED = 1
+    MATCHED = 1
+    """Of a heartbeat."""
     TRANSFER = 2
     BEHIND = 4
     COMPACTED = 8

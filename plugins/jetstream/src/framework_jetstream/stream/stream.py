@@ -309,9 +309,17 @@ class Stream(Component):
             case EngineEvent(kind=Event.UPDATE, numbers=numbers, data=data):
                 self._shared.follow(numbers[0], data)
             case EngineEvent(kind=Event.REPAIRS, numbers=numbers):
-                self._entry.is_repaired = bool(numbers[0])
+                self._repair(is_lost=bool(numbers[0]))
             case _:
                 pass
+
+    def _repair(self, *, is_lost: bool) -> None:
+        """Take up whether something of it is lost here, and say so."""
+        entry = self._entry
+        if is_lost and not entry.is_repaired:
+            name = f"stream {entry.config.name} of account {entry.account}"
+            self._host.report(f"something of {name} is lost here; other servers give it back")
+        entry.is_repaired = is_lost
 
     def _ask(self, verb: Verb, then: Callable[[EngineAnswer], object], **more: Any) -> None:
         self._link.ask(self.actor_ref, verb, self._entry.number, then=then, **more)
