@@ -43,6 +43,7 @@ from framework_jetstream.engine.link import EngineAnswer, EngineAnswers, EngineE
 from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Event, Verb
 from framework_jetstream.meta.effects import ChangeAsset, Confirmed, StartAsset, StopAsset
 from framework_jetstream.meta.letters import NotRestored, TakeArchive
+from framework_jetstream.meta.lost import SetAside
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.storage.records import kind_of
 from framework_jetstream.storage.storage_keeper import StorageKeeper
@@ -57,6 +58,7 @@ from framework_jetstream.stream.assigned import AssignedAssets
 from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
 from framework_jetstream.stream.engine_limits import EngineLimits
+from framework_jetstream.stream.lost_and_found import LostAndFound
 from framework_jetstream.stream.rules import check_create, check_storage, settled
 from framework_jetstream.stream.shown import sources_of, state_from_numbers
 from framework_jetstream.stream.stream import Stream
@@ -212,7 +214,13 @@ class JetStream(Component):
             clock=self._clock,
         )
         self._assigned = AssignedAssets(
-            book=self._book, host=self._host, archives=self._archives, begin=self._begin
+            book=self._book,
+            host=self._host,
+            archives=self._archives,
+            lost=LostAndFound(
+                self, book=self._book, link=self._link, host=self._host, clock=self._clock
+            ),
+            begin=self._begin,
         )
         self._link.listen_to_server(self.actor_ref)
 
@@ -230,7 +238,7 @@ class JetStream(Component):
                 self._keep_segments(streams)
             case StartAsset() | StopAsset() | ChangeAsset():
                 self._assigned.take(message)
-            case Confirmed() | TakeArchive() | NotRestored():
+            case Confirmed() | SetAside() | TakeArchive() | NotRestored():
                 self._assigned.take_word(message)
             case EngineEvent() | JetStream.StorageTold():
                 self._follow_engine(message)

@@ -66,7 +66,7 @@ def framework_config_sections() -> Iterable[ConfigSection]:
 
 @hookimpl
 def framework_add_commands(cli: CommandGroup) -> None:
-    """Add `verify` and `dump`."""
+    """Add `verify`, `dump` and `lost`."""
     from framework_jetstream.store_commands import add_store_commands  # noqa: PLC0415 - no server
 
     add_store_commands(cli)

@@ -1,10 +1,15 @@
-"""`framework jetstream verify` and `dump`: read a store that no server has open."""
+"""`framework jetstream verify`, `dump` and `lost`: read what a server has stored.
+
+The first two want a store that no server has open.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -14,6 +19,8 @@ from framework_jetstream.encryption.errors import CipherError, LockedFileError
 from framework_jetstream.encryption.keys import keys_to_read
 from framework_jetstream.log.offline import read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
+from framework_jetstream.snapshots.lost_folder import FOLDER as LOST_AND_FOUND
+from framework_jetstream.snapshots.lost_folder import LostFolder
 from framework_jetstream.storage.folder import kept_heads, kept_in
 from framework_jetstream.store._pages import bad_pages
 from framework_jetstream.store.encrypted import check_segments
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log import Log
     from framework_jetstream.log.record import GroupState
+    from framework_jetstream.snapshots.lost_folder import Placed
     from framework_jetstream.store.named import NamedSegments
 
 _KEYS_MAX: Final = 2
@@ -43,6 +51,10 @@ def add_store_commands(cli: CommandGroup) -> None:
     parser = cli.add_command("dump", _dump, help="write what a store has as lines of JSON")
     parser.add_argument("folder", metavar="DIR", help=LOG_FOLDER)
     parser.add_argument("--key-from", **_KEY_FROM)
+    parser = cli.add_command("lost", _lost, help="list streams that a server has set aside")
+    parser.add_argument("folder", metavar="DIR", help="`store_dir` of the server")
+    parser.add_argument("--key-from", **_KEY_FROM)
+    parser.add_argument("--to", metavar="DIR", help="write what is encrypted there, without a key")
 
 
 _KEY_FROM: Final[dict[str, Any]] = {
@@ -51,6 +63,50 @@ _KEY_FROM: Final[dict[str, Any]] = {
     "default": [],
     "help": "environment variable with the `key` of what is encrypted; again for `prev_key`",
 }
+
+
+def _lost(arguments: argparse.Namespace) -> int:
+    """List what is in `lost+found`, and how it comes back."""
+    if _keys(arguments) is None:
+        return 2
+    found = [
+        it
+        for it in (Path(arguments.folder), Path(arguments.folder, "jetstream"))
+        if (it / LOST_AND_FOUND).is_dir()
+    ]
+    if not found:
+        sys.stdout.write(f"nothing is set aside in {arguments.folder}\n")
+        return 0
+    folder = LostFolder(found[0], [os.environ[it] for it in arguments.key_from])
+    try:
+        for it in folder.all():
+            _tell_lost(folder, it, arguments.to)
+    except (OSError, LockedFileError, CipherError, msgspec.MsgspecError) as error:
+        sys.stderr.write(f"framework: {folder.path}: {error}\n")
+        return 2
+    return 0
+
+
+def _tell_lost(folder: LostFolder, it: Placed, to: str | None) -> None:
+    say = sys.stdout.write
+    if it.reason is None:
+        say(f"{it.path.name}: encrypted: --key-from is needed\n")
+        return
+    reason = it.reason
+    whole = "" if reason.is_whole else "; something of it had been lost there before"
+    say(
+        f"{it.path.name}: stream {reason.stream} of account {reason.account},"
+        f" {reason.messages} messages, last sequence {reason.last_seq},"
+        f" {len(reason.consumers)} consumers\n"
+        f"  set aside by {reason.server} at {reason.set_aside}: {reason.reason}{whole}\n"
+    )
+    path = it.path
+    if to is not None:
+        path = folder.copied(it, Path(to))
+    elif folder.is_sealed(it):
+        say("  encrypted: `--to DIR` writes it where `nats stream restore` can read it\n")
+        return
+    say(f"  nats stream restore {shlex.quote(str(path))}\n")
 
 
 def _keys(arguments: argparse.Namespace) -> Keys | None:

@@ -314,8 +314,8 @@ MUTANTS = (
     Mutant(
         "stands with a disk that is lost",
         "_elections",
-        "raft.role == LEADER or raft.is_faulty or raft.loss or not",
-        "raft.role == LEADER or raft.is_faulty or (raft.loss and not ({on})) or not",
+        "raft.is_set_aside or raft.is_faulty or raft.loss or not",
+        "raft.is_set_aside or raft.is_faulty or (raft.loss and not ({on})) or not",
     ),
     Mutant(
         "lets a lease rest on who has lost something",

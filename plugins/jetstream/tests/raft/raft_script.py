@@ -17,6 +17,7 @@
     lose 1                       it stops, loses all that was synced as well, and starts
     compact 1 3                  snapshot up to index 3
     judge 2 1                    there is an entry 2 of term 1, somewhere
+    aside 1                      it has no place in the group any more
     show 1                       how it stands
 
 `python raft_script.py` writes the answers of `thesis.txt` anew.
@@ -93,8 +94,8 @@ class Script:
     def do_server(self, server_id: str, *words: str) -> None:
         fields = dict(word.split("=") for word in words)
         votes = None if "stranger" in fields else self.votes
-        server = self.servers[int(server_id)] = Server(int(server_id), self.judge, SETTINGS, votes)
         is_another = int(server_id) in self.servers
+        server = self.servers[int(server_id)] = Server(int(server_id), self.judge, SETTINGS, votes)
         terms = [int(term) for term in fields.get("log", "").split(",") if term]
         for index, term in enumerate(terms, 1):
             server.disk.entries[index] = Entry(term, EntryKind.DATA, b"%d" % index)
@@ -103,8 +104,8 @@ class Script:
         server.is_faulty = "faulty" in fields
         server.disk.is_lost = "lost" in fields
         server.start()
-
         server.was_old = is_another
+
     def do_tick(self, *words: str) -> None:
         *ids, times = words
         for server_id in ids:
@@ -176,6 +177,9 @@ class Script:
         fields.setdefault("term", 0)
         refused = self.group(to).step(sender, write_frame(sender, to, [Message(**fields)]))
         return [refused.name] if refused else []
+
+    def do_aside(self, server_id: str) -> None:
+        self.group(server_id).set_aside()
 
     def do_crash(self, server_id: str) -> None:
         self.servers[int(server_id)].stop(0)

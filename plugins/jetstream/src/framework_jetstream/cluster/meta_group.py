@@ -63,6 +63,7 @@ from framework_jetstream.meta.letters import (
     letter_from_bytes,
     subject_of_peer,
 )
+from framework_jetstream.meta.lost import FoundGroup, SetAside, not_assigned
 from framework_jetstream.meta.peers import group_number, number_of
 from framework_jetstream.meta.snapshots import DamagedSnapshot
 from framework_jetstream.meta.view import group_state
@@ -179,7 +180,7 @@ class MetaGroup(Component):
         advisories: Advisories,
         tracking: ApiTracking,
         forward: Callable[[JetStream.ApiRequest], object],
-        perform: Callable[[Effect | Confirmed | TakeArchive | NotRestored], object],
+        perform: Callable[[Effect | Confirmed | SetAside | TakeArchive | NotRestored], object],
         report: Callable[[str], object],
         clock: Callable[[], int],
         start: int,
@@ -536,6 +537,7 @@ class MetaGroup(Component):
         if not self._is_confirmed and state.is_settled:
             self._is_confirmed = True
             self._perform_for_asset(Confirmed())
+            self._set_aside()
         self._follow_losses(state)
         if not (state.is_leader and self.leader.is_in_office):
             return
@@ -551,6 +553,17 @@ class MetaGroup(Component):
             self._is_changing = True
             numbers = (GroupOf.CONTROL, change[0], number_of(change[1]))
             self._ask(Verb.CHANGE_MEMBER, self._changed, numbers=numbers)
+
+    def _set_aside(self) -> None:
+        """Let what this server has, and nobody has assigned to it, go to `lost+found`."""
+        machine = self._view.machine
+        found = [
+            FoundGroup(Asset(it.account, it.config.name), it.group)
+            for it in self._book.all()
+            if it.group
+        ]
+        for lost in not_assigned(machine, found, machine.state.index):
+            self._perform_for_asset(lost)
 
     def _follow_losses(self, state: GroupState) -> None:
         """Take up whether the group is whole here, and with it all that it says is to be here."""
@@ -585,6 +598,8 @@ class MetaGroup(Component):
                 self._restore(event.data)
             case Event.UNSURE:
                 self._name_consumers(*event.numbers[:2])
+            case Event.REPAIRS:
+                self._repair(is_lost=event.numbers[0] == REPAIRS_LOSS)
             case Event.LEADS:
                 self._lead()
             case Event.FOLLOWS:
@@ -593,21 +608,6 @@ class MetaGroup(Component):
             case _:
                 pass
 
-    def _restore(self, data: bytes) -> None:
-        try:
-            self._perform(self._view.machine.restore(data), 0)
-        except DamagedSnapshot as error:
-            self._report(f"The state of the meta group can't be read: {error}")
-            case Event.REPAIRS:
-                self._repair(is_lost=event.numbers[0] == REPAIRS_LOSS)
-
-    def _name_consumers(self, number: int, question: int) -> None:
-        """Let the engine know which consumers a stream has, as of the entries that were told."""
-        entry = next((it for it in self._book.all() if it.number == number), None)
-        if entry is None:
-            return  # it ends
-        asset = Asset(entry.account, entry.config.name)
-        consumers = self._view.machine.state.consumers(asset).values()
     def _repair(self, *, is_lost: bool) -> None:
         """Take up, before the next entry, that the group turned out to have lost something here.
 
@@ -620,6 +620,19 @@ class MetaGroup(Component):
             self._gate.use(self._founder.memory)
             self._report("something of the meta group is lost here; other servers give it back")
 
+    def _restore(self, data: bytes) -> None:
+        try:
+            self._perform(self._view.machine.restore(data), 0)
+        except DamagedSnapshot as error:
+            self._report(f"The state of the meta group can't be read: {error}")
+
+    def _name_consumers(self, number: int, question: int) -> None:
+        """Let the engine know which consumers a stream has, as of the entries that were told."""
+        entry = next((it for it in self._book.all() if it.number == number), None)
+        if entry is None:
+            return  # it ends
+        asset = Asset(entry.account, entry.config.name)
+        consumers = self._view.machine.state.consumers(asset).values()
         groups = [group_number(it.group.name) for it in consumers]
         self._link.ask(
             self.actor_ref,

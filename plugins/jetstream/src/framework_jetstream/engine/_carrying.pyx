@@ -27,7 +27,7 @@ from framework_jetstream.engine._state cimport (
     CLOSE_ABANDONED, CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, KEPT_BY_ENTRIES, KEPT_IN_FILES, KEPT_NOWHERE,
     LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER,
     OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE,
-    RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by, slot_of,
+    RESTORE_CONSUMER, TAKES_NOTHING, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, stream_command, waiting_tell
 from framework_jetstream.engine._waiting cimport requests_leave
@@ -255,7 +255,9 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
         return group_command(engine, command)
     slot = _slot_of_command(engine, command)
     if command.verb == REFUSE_STREAM:
-        if slot != NULL:
+        if slot != NULL and command.numbers[0] == TAKES_NOTHING:
+            slot.is_shut = 1
+        elif slot != NULL:
             reading_refuse(engine, slot, command.numbers[0] != 0)
         answer_made(engine, command.id, 0 if slot != NULL else STATUS_NOT_THERE, 0)
         return CARRIED_OUT

@@ -17,7 +17,7 @@ from framework_jetstream.engine._peers cimport peer_linked
 from framework_jetstream.engine._replicated cimport replicated_join
 from framework_jetstream.engine._state cimport (
     CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, LINK_PEER, NAME_CONSUMERS, OPEN_GROUP,
-    PROPOSE, RESIGN, SNAPSHOT_GROUP, Answer, ConsumerSlot, Slot, command_text, consumer_of, slot_of,
+    PROPOSE, RESIGN, SET_ASIDE, SNAPSHOT_GROUP, Answer, ConsumerSlot, Slot, command_text, consumer_of, slot_of,
 )
 from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
@@ -26,6 +26,7 @@ from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._entries cimport log_last_term
 from framework_jetstream.raft._members cimport members_now
+from framework_jetstream.raft._raft cimport raft_set_aside
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport replica_snapshot
 
@@ -240,6 +241,9 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
     elif command.verb == RESIGN:
         group.replica.raft.is_faulty = True
         transfer_begin(group.replica.raft, 0)
+        answer_made(engine, command.id, 0, 0)
+    elif command.verb == SET_ASIDE:
+        raft_set_aside(group.replica.raft)
         answer_made(engine, command.id, 0, 0)
     elif command.verb == CHANGE_MEMBER:
         return _change_member(engine, group.replica.raft, command)

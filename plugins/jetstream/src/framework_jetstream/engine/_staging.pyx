@@ -93,7 +93,7 @@ cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch
     cdef const char* reply = subject + row.subject_length
     cdef uint32_t reply_length = 0 if slot.stream.limits.no_ack else row.reply_length
     cdef MessageHead* head
-    if slot.is_refused:
+    if slot.is_refused or slot.is_shut:
         if reply_length:
             publish_refuse(engine, slot, reply, reply_length, OFFLINE)
         return True
@@ -138,7 +138,7 @@ cdef bint given_stage(Engine* engine, Slot* slot, const Publish* publish) noexce
         publish: Its payload follows its header; its texts stay until that is proposed.
     """
     cdef StagedHead* staged
-    if slot.is_refused or not _make_room(slot) or not texts_add(
+    if slot.is_refused or slot.is_shut or not _make_room(slot) or not texts_add(
         &slot.staging.replies, &slot.staging.reply_length, &slot.staging.reply_room, NULL, 0
     ):
         return False

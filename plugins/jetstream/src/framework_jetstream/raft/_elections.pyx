@@ -56,7 +56,7 @@ cdef void _tally(Raft* raft) noexcept nogil:
 
 cdef void stand(Raft* raft) noexcept nogil:
     """Ask whether an election could be won, before there is one (thesis 9.6)."""
-    if raft.role == LEADER or raft.is_faulty or raft.loss or not is_voter(raft, raft.id):
+    if raft.role == LEADER or raft.is_set_aside or raft.is_faulty or raft.loss or not is_voter(raft, raft.id):
         return
     become_pre_candidate(raft)
     peer_of(raft, raft.id).vote = VOTE_GRANTED

@@ -163,6 +163,8 @@ cdef void raft_expire(Raft* raft) noexcept nogil:
     if not ticks:
         return
     raft.passed = 0
+    if raft.is_set_aside:
+        return
     election_tick(raft, ticks)
     if raft.role == LEADER and raft.heartbeat_elapsed >= raft.settings.heartbeat_ticks:
         heartbeat_all(raft)
@@ -269,6 +271,8 @@ cdef bint raft_step(Raft* raft, const RaftMessage* message) noexcept nogil:
     Source: thesis 3.3, 3.4, figure 3.1; 4.2.3 for votes that are not heard.
     """
     cdef bint is_good
+    if raft.is_set_aside:
+        return True
     if message.group != raft.group or message.to != raft.id or not message.sender or message.sender == raft.id:
         raft.lies += 1
         return False
@@ -433,6 +437,8 @@ cdef void raft_advance(Raft* raft, uint64_t write) noexcept nogil:
     for at in range(done, raft.write_count):
         raft.writes[at - done] = raft.writes[at]
     raft.write_count -= done
+    if raft.is_set_aside:
+        commit_to(raft, raft.stable)
     release_waiting(raft)
     vote_durable(raft)
     if raft.role == LEADER:
@@ -448,6 +454,17 @@ cdef void raft_applied(Raft* raft, uint64_t index) noexcept nogil:
     if index > raft.applied:
         raft.applied = index
         members_committed(raft)
+
+
+cdef void raft_set_aside(Raft* raft) noexcept nogil:
+    """Let a group that has no place here any more be read to its end: all that is durable is applied, and nobody is heard or told anything.
+
+    What was never committed may be among it; what was, is, as far as this server has got it.
+    """
+    become_follower(raft, raft.term, 0)
+    memset(&raft.fetch, 0, sizeof(raft.fetch))
+    raft.is_set_aside = True
+    commit_to(raft, raft.stable)
 
 
 cdef bint raft_compact(Raft* raft, uint64_t index, RaftMembers* members) noexcept nogil:

@@ -15,7 +15,7 @@ from framework_jetstream.raft._raft_messages cimport (
 )
 from framework_jetstream.raft._raft cimport (
     raft_advance, raft_applied, raft_begin, raft_compact, raft_free, raft_memory, raft_new, raft_place, raft_propose, raft_ready,
-    raft_restore, raft_step, raft_tick,
+    raft_restore, raft_set_aside, raft_step, raft_tick,
 )
 from framework_jetstream.raft._reads cimport lease_is_valid, read_begin
 from framework_jetstream.raft._state cimport (
@@ -298,6 +298,10 @@ cdef class RaftGroup:
     def stand(self) -> None:
         """Ask for an election now."""
         stand(self.raft)
+
+    def set_aside(self) -> None:
+        """Let all that is durable here be applied, and hear nobody any more."""
+        raft_set_aside(self.raft)
 
     def transfer(self, to: int = 0) -> bool:
         """Let another server lead."""

@@ -254,10 +254,11 @@ cdef struct Raft:
     uint8_t role
     bint is_faulty  # what entries have led to can't be read here: no votes, no candidate
     bint may_begin_anew  # the leader says so: then its caller drops the group, and opens it as one that is lost
+    bint is_set_aside  # it hears nobody, and all that is durable here counts as committed
     uint64_t loss  # what was durable is lost here: a number that tells this loss from all others; 0: nothing is
     uint64_t barrier  # of the last loss that has ended; 0: none has since the start
-    uint64_t leader  # 0: none is known
     RaftClaim claim  # that something is lost here, by who says to lead
+    uint64_t leader  # 0: none is known
     RaftMembers* history  # memberships from the last committed one on, ascending; the last one counts
     uint32_t history_count
     uint32_t history_room

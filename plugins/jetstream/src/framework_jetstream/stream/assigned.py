@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from framework.actors import Reply
 from framework_jetstream.api.records import ConsumerConfig, StreamConfig
 from framework_jetstream.meta.assignments import StreamAssignment, record_from_bytes
-from framework_jetstream.meta.effects import ChangeAsset, Confirmed, StartAsset, StopAsset
+from framework_jetstream.meta.effects import ChangeAsset, Confirmed, StartAsset, StopAsset, Why
 from framework_jetstream.meta.letters import NotRestored, TakeArchive
+from framework_jetstream.meta.lost import SetAside
 from framework_jetstream.meta.peers import group_number, number_of
 from framework_jetstream.stream.book import StreamEntry
 from framework_jetstream.stream.stream import Stream
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from framework_jetstream.meta.assignments import Asked, Asset
     from framework_jetstream.stream.archives import Archives
     from framework_jetstream.stream.book import StreamBook
+    from framework_jetstream.stream.lost_and_found import LostAndFound
 
 
 class AssignedAssets:
@@ -35,6 +38,7 @@ class AssignedAssets:
         book: The streams of this server.
         host: The server.
         archives: Taken here, of which some are assigned.
+        lost: Sets aside what has no place here.
         begin: Makes the actor of a stream.
     """
 
@@ -44,16 +48,22 @@ class AssignedAssets:
         book: StreamBook,
         host: Host,
         archives: Archives,
+        lost: LostAndFound,
         begin: Callable[[StreamEntry], ActorRef[Stream]],
     ) -> None:
         self._book = book
         self._host = host
         self._archives = archives
+        self._lost = lost
         self._begin = begin
+        self._held: dict[tuple[str, str], list[StartAsset]] = {}
+        """Of streams of which there is another one here, and their consumers."""
 
-    def take_word(self, word: Confirmed | TakeArchive | NotRestored) -> None:
+    def take_word(self, word: Confirmed | SetAside | TakeArchive | NotRestored) -> None:
         """Do what the meta leader says of an archive, or leave nothing of what is nobody's."""
         match word:
+            case SetAside():
+                self._set_aside(word)
             case TakeArchive(stream):
                 try:
                     self._archives.take(record_from_bytes(StreamAssignment, stream))
@@ -77,17 +87,23 @@ class AssignedAssets:
     def _start(self, effect: StartAsset) -> None:
         asset = effect.asset
         entry = self._book.get(asset.account, asset.stream)
-        if not asset.consumer:
+        held = self._held.get((asset.account, asset.stream))
+        if held is not None:
+            held.append(effect)
+        elif not asset.consumer:
             if entry is None and not self._archives.adopt(effect):
                 self._start_stream(effect)
             elif entry is None:
                 pass  # it is there already
             elif entry.group != effect.group.name:
-                problem = f"stream {asset.stream} of account {asset.account} is another one here"
-                self._host.report(f"{problem}: group {effect.group.name} is not served")
+                self._hold(effect, entry.group)
             elif entry.stream is not None:
                 entry.stream.tell(Stream.Look())  # it was there already, and may have to move
-            return
+        else:
+            self._start_consumer(effect, entry)
+
+    def _start_consumer(self, effect: StartAsset, entry: StreamEntry | None) -> None:
+        asset = effect.asset
         if entry is None and self._archives.is_unfinished(asset):
             return  # it goes with its stream
         if entry is None or entry.stream is None:
@@ -104,6 +120,25 @@ class AssignedAssets:
                 effect.may_have_been,
             )
         )
+
+    def _hold(self, effect: StartAsset, group: str) -> None:
+        """Wait with a stream until another one of its name is set aside."""
+        asset = effect.asset
+        problem = f"stream {asset.stream} of account {asset.account} is another one here"
+        self._host.report(f"{problem}: group {effect.group.name} waits until that is set aside")
+        self._held[asset.account, asset.stream] = [effect]
+        self._set_aside(SetAside(asset, group, f"its name belongs to group {effect.group.name}"))
+
+    def _set_aside(self, found: SetAside) -> None:
+        asset = found.asset
+        self._lost.take(found, lambda: self._go_on(asset.account, asset.stream))
+
+    def _go_on(self, account: str, stream: str) -> None:
+        """Begin what has waited for a name, as it is wanted by now."""
+        for effect in self._held.pop((account, stream), ()):
+            found = self._host.assigned(effect.asset)
+            if found is not None and found.group.name == effect.group.name:
+                self._start(replace(effect, config=found.config))
 
     def _start_stream(self, effect: StartAsset) -> None:
         asset, group = effect.asset, effect.group
@@ -165,7 +200,9 @@ class AssignedAssets:
             self._archives.drop(effect.group_name)
         if entry is None or entry.stream is None:
             return
-        if not effect.may_delete:
+        if effect.why is Why.NOT_ASSIGNED:
+            self._set_aside(SetAside(asset, effect.group_name, effect.detail))
+        elif not effect.may_delete:
             self._host.report(f"{_named(asset)} is kept, and not assigned: {effect.detail}")
         elif asset.consumer:
             entry.stream.tell(Stream.StopConsumer(effect.group_name, Reply()))
