@@ -155,6 +155,42 @@ def test_a_server_gets_back_what_it_lost(fleet, filled, tmp_path, log_in, hurt):
     assert info["name"] == "C"
 
 
+@pytest.mark.timeout(120)
+def test_a_server_says_what_is_lost_while_nobody_gives_it_back(fleet, filled, tmp_path):
+    servers, leader = filled
+    name = next(it for it in NAMES if it != leader)
+    for server in servers.values():
+        server.kill()
+    hurt_heads(tmp_path / f"{OURS}-{name}")  # so all groups are doubted
+    alone = fleet.restart(servers[name])
+
+    stream = {"account": "APP", "stream": "S"}
+    until(lambda: faulty_at(alone) == [stream, {**stream, "consumer": "C"}])
+    assert "repairing" in health(alone)
+    alone.wait_log("JetStream is repairing: the log is damaged, and 3 groups")
+    alone.wait_log("something of stream S of account APP is lost here")
+    until(lambda: lost_at(alone))
+
+    for other in NAMES:
+        if other != name:
+            servers[other] = fleet.restart(servers[other])
+    until(lambda: not faulty_at(alone))
+    until(lambda: not lost_at(alone))
+    until(lambda: not health(alone))
+
+
+def faulty_at(server):
+    """Return what a server has lost of streams and consumers, as it says."""
+    return server.document("/jsz").get("faulty") or []
+
+
+def lost_at(server):
+    """Return the groups of which a server says that it counts for nothing there."""
+    found = server.document("/raftz?acc=APP"), server.document("/raftz")
+    groups = [it for told in found for account in told.values() for it in account.values()]
+    return [it for it in groups if it.get("lost")]
+
+
 def hurt_segments(store):
     """Flip bits in all segments."""
     files = list(store.rglob("*.seg"))

@@ -300,3 +300,35 @@ def test_tags_of_a_move_are_asked_for_once():
 
     assert error[0] == 10005
     assert "tags not matched ['ssd']" in error[1]
+
+
+def test_a_whole_replica_is_not_given_up_while_one_that_stays_is_not_whole():
+    office = Office(peers=4)
+    office.propose(office.create())
+    group = office.found().group
+    faulty, whole, other = group.peers
+    office.fleet.hear(faulty, Sighting(heard_ns=0, faulty=frozenset({group.name})))
+
+    for asked in (
+        lambda: office.leader.replace_peer(S, whole),
+        lambda: office.leader.scale(wanted(2), (faulty, whole, other)),
+        lambda: office.leader.evacuate(S, whole),
+        lambda: office.leader.remove_server(whole),
+    ):
+        code, text = refusal(asked)
+        assert code == 10005
+        assert f"A > S is lost at n{faulty[1:]}, and" in text
+        assert f"n{other[1:]}" in text or f"n{whole[1:]}" in text
+    office.leader.scale(wanted(2), (whole, other, faulty))
+    office.leader.remove_server(faulty)
+    office.propose(office.leader.replace_peer(S, faulty))
+
+
+def test_it_is_given_up_when_the_other_one_has_all_again():
+    office = Office(peers=4)
+    office.propose(office.create())
+    group = office.found().group
+    office.fleet.hear(group.peers[0], Sighting(heard_ns=0, faulty=frozenset({group.name})))
+    office.fleet.hear(group.peers[0], Sighting(heard_ns=1))
+
+    office.propose(office.leader.replace_peer(S, group.peers[1]))

@@ -495,6 +495,7 @@ class MetaGroup(Component):
                 heard_ns=now_ns,
                 memory_bytes=hello.memory_bytes,
                 storage_bytes=hello.storage_bytes,
+                faulty=frozenset(hello.faulty),
             ),
         )
         if self._records.get(sender) != record:
@@ -508,7 +509,8 @@ class MetaGroup(Component):
         if not self._is_removed and (founded is None or self._ticks % _HELLO_TICKS == 1):
             self._say(ALL, self._hello(founded.name if founded else ""))
         self._founder.tick(now_ns)
-        self._view.fleet.hear(self._view.peer, Sighting(heard_ns=now_ns))
+        faulty = frozenset(self._book.faulty_groups())
+        self._view.fleet.hear(self._view.peer, Sighting(heard_ns=now_ns, faulty=faulty))
         if self._view.is_founded:
             self._ask(Verb.GROUP_STATE, self._take_state, numbers=(GroupOf.CONTROL,))
         elif self._ticks == _LONE_TICKS:
@@ -525,6 +527,7 @@ class MetaGroup(Component):
             size=self._server_count,
             group=group,
             record=bytes_from_record(self._describe()),
+            faulty=self._book.faulty_groups(),
         )
 
     # -- the group -------------------------------------------------------------------------------

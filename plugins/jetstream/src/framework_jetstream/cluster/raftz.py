@@ -111,6 +111,8 @@ def _shown(
         "committed": state.commit,
         "applied": state.applied,
         **({"catching_up": True} if state.is_catching_up else {}),
+        **({"faulty": True} if state.is_faulty else {}),
+        **({"lost": True} if state.is_lost else {}),
         **({"leader": state.leader} if state.leader else {}),
         **({"leader_since": text_from_ns(since_ns)} if since_ns else {}),
         "ever_had_leader": bool(state.leader or state.term),

@@ -167,6 +167,30 @@ class Choices:
                 stopped.append(asset)
         return stopped
 
+    def check_losses(
+        self, state: MetaState, asset: Asset, found: Assignment, target: Sequence[str]
+    ) -> None:
+        """Raise ApiFailure where a whole replica would go, and one stay that is not whole.
+
+        Its group would not let it go either (`raft/_losses.pyx`), but can't say why.
+        """
+        name, is_whole = found.group.name, self._fleet.is_whole
+        peers = found.group.peers
+        stay = [it for it in peers if it in target and not is_whole(it, name)]
+        gone = [it for it in peers if it not in target and is_whole(it, name)]
+        if not stay or not gone:
+            return
+        faulty, whole = (
+            ", ".join(state.servers[it].name if it in state.servers else it for it in some)
+            for some in (stay, gone)
+        )
+        what = " > ".join(filter(None, asset))
+        raise failure(
+            ErrCode.GENERIC,
+            err=f"something of {what} is lost at {faulty}, and not given back yet: what"
+            f" {whole} has of it could be lost with it; ask again when {faulty} is healthy",
+        )
+
     def _online(self, peers: Sequence[str]) -> int:
         return sum(self._fleet.is_online(it, self._now_ns) for it in peers)
 

@@ -23,6 +23,8 @@ class Sighting(Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
     """That streams in memory take."""
     storage_bytes: int = 0
+    faulty: frozenset[str] = frozenset()
+    """Groups of which something is lost there, and not given back yet."""
     is_caught_up: bool = True
     """With the meta group's log, by what its leader knows."""
 
@@ -54,6 +56,11 @@ class Fleet:
         """Return whether a server was heard a short while ago."""
         seen = self._sightings.get(peer)
         return seen is not None and now_ns - seen.heard_ns < OFFLINE_AFTER_NS
+
+    def is_whole(self, peer: str, group_name: str) -> bool:
+        """Return whether a server has not said that something of a group is lost there."""
+        seen = self._sightings.get(peer)
+        return seen is None or group_name not in seen.faulty
 
     def candidates(self, state: MetaState, now_ns: int) -> list[PlacementServer]:
         """Return the servers of the meta group as placement wants them."""

@@ -280,6 +280,7 @@ class MetaLeader:
         assert set(order) == set(group.peers)
         request = replace(self._request_of(wanted), existing=tuple(order))
         cluster, target = self._choices.place(self.state, request, [group.cluster])
+        self._choices.check_losses(self.state, wanted.asset, found, target)
         preferred = order[0] if len(order) == 1 else ""
         return self._retarget(found, wanted, target, cluster, preferred=preferred, reply=reply)
 
@@ -320,6 +321,7 @@ class MetaLeader:
         home = found.group.target_cluster or found.group.cluster
         cluster, target = self._choices.evacuated(self.state, request, order, home)
         self._settled(asset)
+        self._choices.check_losses(self.state, asset, found, target)
         return self._retarget(found, found, target, cluster, reply=reply)
 
     def replace_peer(self, asset: Asset, peer: str) -> Proposal:
@@ -334,6 +336,7 @@ class MetaLeader:
         target = self._choices.without(self.state, asset, found, peer)
         if not target:
             raise failure(ErrCode.PEER_REMAP)
+        self._choices.check_losses(self.state, asset, found, target)
         return self._move(asset, found, target)
 
     def cancel_move(self, asset: Asset) -> Proposal:
@@ -412,6 +415,9 @@ class MetaLeader:
             more = f" and {len(lost) - _SHOWN_MAX} more" if len(lost) > _SHOWN_MAX else ""
             problem = f"streams would have no majority of their replicas left: {shown}{more}"
             raise failure(ErrCode.GENERIC, err=f"{problem}; scale or move them first")
+        for asset, known in self.state.assets():
+            others = [it for it in hosts_of(known) if it != found]
+            self._choices.check_losses(self.state, asset, known, others)
         return self._propose(RemoveServer(found))
 
     def duties(self) -> Iterator[Proposal]:

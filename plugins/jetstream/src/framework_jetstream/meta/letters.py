@@ -43,6 +43,8 @@ class Hello(Struct, frozen=True, kw_only=True):
     """A `ServerRecord`."""
     memory_bytes: int = 0
     storage_bytes: int = 0
+    faulty: tuple[str, ...] = ()
+    """Groups of which something is lost there, and not given back yet."""
 
 
 class Leaving(Struct, frozen=True):

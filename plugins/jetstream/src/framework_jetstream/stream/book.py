@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from framework_jetstream.sourcing.entry import SourceEntry
 
 
+FAULTY_MAX: Final = 256
+"""Groups that a server says are not whole there."""
+
+
 class StreamEntry(Struct, kw_only=True):
     """A stream, as others see it."""
 
@@ -104,6 +108,13 @@ class StreamBook:
             consumers = (name for name, it in entry.consumers.items() if it.is_repaired)
             found += [{**stream, "consumer": name} for name in consumers]
         return found
+
+    def faulty_groups(self) -> tuple[str, ...]:
+        """Return the names of the groups of these, as far as one letter has room for them."""
+        found = [it.group for it in self.all() if it.is_repaired]
+        for entry in self.all():
+            found += [it.group for it in entry.consumers.values() if it.is_repaired]
+        return tuple(filter(None, found))[:FAULTY_MAX]
 
     def put(self, entry: StreamEntry) -> None:
         """Add a stream."""
