@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import shared_clusters
 from shared_clusters import NAMES, connected, meta, start, until
-from shared_streams import fill, is_whole, stored, told
+from shared_streams import fill, is_whole, led_by, stored, told
 
 from framework.testing import OURS, NatsCli
 
@@ -44,7 +44,7 @@ def sealed(monkeypatch):
     monkeypatch.setattr(shared_clusters, "CONFIG", config)
 
 
-def miss_deletion(servers, log_in, *, again=False):
+def miss_deletion(servers, log_in, *, again=False, replicas=3):
     """Delete a stream while a server is away, for so long that it never hears of that.
 
     Returns:
@@ -52,12 +52,15 @@ def miss_deletion(servers, log_in, *, again=False):
     """
     raw, api = connected(servers["n1"], log_in)
     with raw:
-        consumers = fill(api, "S", num_replicas=3, keep_one=False)
+        consumers = fill(api, "S", num_replicas=replicas, keep_one=False)
         change(api, "T", num_replicas=3, word="CREATE")
-        until(lambda: is_whole(api, "S", 3))
+        until(lambda: is_whole(api, "S", replicas))
         before = told(api, "S", consumers)
         leader = meta(servers["n1"])["leader"]
-    name = next(it for it in NAMES if it != leader)
+        name = led_by(api, "STREAM", "S")
+    if replicas > 1:
+        name = next(it for it in NAMES if it != leader)
+    leader = next(it for it in NAMES if it != name)
     servers[name].kill()
     raw, api = connected(servers[leader], log_in)
     with raw:
@@ -126,9 +129,10 @@ def found_at(server, what="What this server had of it is in"):
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_stream_that_is_not_assigned_is_set_aside_and_restored(fleet, tmp_path, log_in):
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_a_stream_that_is_not_assigned_is_set_aside_and_restored(fleet, tmp_path, log_in, replicas):
     servers = start(fleet, tmp_path)
-    name, before, consumers = miss_deletion(servers, log_in)
+    name, before, consumers = miss_deletion(servers, log_in, replicas=replicas)
     store = store_of(tmp_path, name)
     left_undone = store / "lost+found" / "S-left.part"
     left_undone.mkdir(parents=True)
@@ -146,7 +150,7 @@ def test_a_stream_that_is_not_assigned_is_set_aside_and_restored(fleet, tmp_path
     restore(servers["n1"], tmp_path, log_in, command)
     raw, api = connected(servers[name], log_in)
     with raw:
-        until(lambda: is_whole(api, "S", 3))
+        until(lambda: is_whole(api, "S", replicas))
         assert_is(told(api, "S", consumers), before)
 
 

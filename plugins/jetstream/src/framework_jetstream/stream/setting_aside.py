@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 APPLIED_S: Final = 0.05
 """Until it is looked again whether all is applied."""
+LOOKS_MAX: Final = 1200
+"""A minute: segments of large streams are loaded meanwhile."""
 AGAIN_S: Final = 30.0
 """Until it is tried again, where the disk had no room, or a message could not be read."""
 
@@ -104,6 +106,7 @@ class SettingAside(Component):
         self._next = 0
         self._is_read = False
         self._told = ""
+        self._looks = 0
 
     @override
     def on_start(self) -> None:
@@ -162,6 +165,7 @@ class SettingAside(Component):
         if not self._is_wanted():
             self._leave(is_there=False)  # it takes messages again after the next start
             return
+        self._looks = 0
         ask = partial(self._link.ask, self.actor_ref, then=lambda _: None)
         ask(Verb.REFUSE_STREAM, self._entry.number, numbers=(TAKES_NOTHING,))
         for number, of in self._groups():
@@ -186,10 +190,13 @@ class SettingAside(Component):
                     waits.append(number)
 
         def look(_: EngineAnswer) -> None:
-            if waits:
+            self._looks += 1
+            if not waits:
+                self._ask_state()
+            elif self._looks < LOOKS_MAX:
                 self.tell_later(APPLIED_S, SettingAside._Look())
             else:
-                self._ask_state()
+                self._put_off("what the log has of it can't all be read")
 
         for number, of in groups:
             ask = partial(self._link.ask, self.actor_ref, Verb.GROUP_STATE, number)
