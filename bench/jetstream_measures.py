@@ -33,6 +33,8 @@ CONSUMERS: Final = 10
 """Of each stream."""
 LARGE_MESSAGES: Final = 10_000_000
 LARGE_SUBJECTS: Final = 1_000_000
+LARGE_S: Final = 120.0
+"""A real server may need to count for one consumer, and to read what it has."""
 IDLE_S: Final = 5.0
 STOP_S: Final = 120.0
 """What a server may take to stop: 2.15.2 takes more than 20 s with many streams."""
@@ -236,7 +238,7 @@ def large(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     count, subjects = round(LARGE_MESSAGES * bench.scale), round(LARGE_SUBJECTS * bench.scale)
     with bench.fleet() as (fleet, folder):
         server = start_streams(fleet, contestant, folder)
-        with Api(server) as api:
+        with Api(server, timeout_s=LARGE_S) as api:
             api.add_stream("EMPTY", "empty.>")
             empty = bench.load(server, subject="empty", wild=subjects)["publish_rate"]
             api.ask("STREAM.DELETE.EMPTY")
@@ -252,7 +254,7 @@ def large(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
         server.kill()
         begin_s = time.perf_counter()
         again = fleet.restart(server)
-        with Api(again) as api:
+        with Api(again, timeout_s=LARGE_S) as api:
             checked(api, "S", stored)
             restart_s = time.perf_counter() - begin_s
     return {

@@ -2,7 +2,7 @@
 
 From the start of the command, by the clock and in processor time of all that it starts; the file
 reads one row of a stream. A line a round, then medians; the first round, which may find nothing in
-the page cache, is not counted.
+the page cache, is not counted. `framework spark prepare` was run before, or is run now.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Final
+
+from pyspark_nats.class_archive import archive_of, prepare
+from pyspark_nats.java import find_java
 
 from bench.asked import asked
 from bench.spark import fill
@@ -34,6 +37,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
+    if not archive_of(find_java()).exists():
+        prepare()
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(Path(folder))
         config = f'jetstream {{ store_dir: "{folder}/js" }}'

