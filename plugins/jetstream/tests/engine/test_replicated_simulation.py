@@ -71,7 +71,7 @@ def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) 
 @pytest.mark.parametrize("mistake", ["not synced", "not followed", "segments are not synced"])
 def test_a_mistake_is_found(mistake: str) -> None:
     found = 0
-    for seed in range(20):
+    for seed in range(30):
         try:
             ReplicatedCluster(seed, mistake, grows=mistake == "not followed").run()
         except BrokenError:

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from framework_jetstream.raft._raftface import read_frame
 from framework_jetstream.raft.records import FrameRefused
 from replica_cluster import ReplicaCluster
 
@@ -70,17 +71,26 @@ class Flipping(ReplicaCluster):
     def arrive(self, sender: int, to: int, frame: bytes) -> None:
         at = frame.find(b"published")
         server = self.servers[to]
-        if at >= 0 and self.is_faulty and server.is_up and self.rng.random() < 0.2:
+        group = self.group_first(frame, sender, to)
+        if group and self.is_faulty and server.is_up and self.rng.random() < 0.2:
             spoilt = bytearray(frame)
             spoilt[at + 3] ^= 4
-            lies, before = server.replicas.lies, server.replicas.state(server.numbers[1])
+            lies, before = server.replicas.lies, server.replicas.state(server.numbers[group])
             if not server.frames and not server.replicas.is_blocked:
                 assert server.step(sender, bytes(spoilt)) is FrameRefused.NOT
                 assert server.replicas.lies > lies
-                assert server.replicas.state(server.numbers[1])[1] == before[1]
+                assert server.replicas.state(server.numbers[group])[1] == before[1]
                 self.hurt += 1
                 return
         super().arrive(sender, to, frame)
+
+    @staticmethod
+    def group_first(frame: bytes, sender: int, to: int) -> int:
+        """Return whose entries come first in a frame; 0: nobody's, or not in one message."""
+        messages = read_frame(frame, sender, to)
+        assert not isinstance(messages, FrameRefused)
+        groups = [it.group for it in messages if any(b"published" in e.data for e in it.entries)]
+        return groups[0] if groups and groups.count(groups[0]) == 1 else 0
 
     def propose(self, server, group):
         index = server.propose(group, [b"published"])

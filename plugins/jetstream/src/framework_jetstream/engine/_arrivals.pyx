@@ -15,6 +15,7 @@ from framework_jetstream.engine._pieces cimport GIVEN_MAGIC, GivenHead, pieces_t
 from framework_jetstream.engine._segments cimport SegmentsHead, job_push, segment_remove
 from framework_jetstream.engine._state cimport Group
 from framework_jetstream.replication._replicas cimport replica_arrived, replica_gives_up
+from framework_jetstream.replication._schedule cimport replica_touch
 from framework_jetstream.store._segment cimport SegmentRow
 
 cdef enum:
@@ -57,7 +58,7 @@ cdef void _fail(Engine* engine, Slot* slot) noexcept nogil:
     """Have it asked for elsewhere."""
     arrival_leave(engine, slot)
     if slot.group.replica != NULL:
-        replica_gives_up(slot.group.replica)
+        replica_gives_up(engine.replicas, slot.group.replica)
 
 
 cdef bint _expect(Arrival* arrival, uint64_t length) noexcept nogil:
@@ -202,7 +203,7 @@ cdef bint arrival_take(void* self, Replica* replica, const RaftReady* ready) noe
 cdef void _arrived(Engine* engine, Slot* slot) noexcept nogil:
     """Let the state take the place of the log."""
     cdef Arrival* arrival = slot.arrival
-    replica_arrived(slot.group.replica, arrival.state, arrival.state_bytes)
+    replica_arrived(engine.replicas, slot.group.replica, arrival.state, arrival.state_bytes)
     arrival.state = NULL
     slot.arrival = NULL
     arrival.slot = NULL
@@ -225,4 +226,5 @@ cdef void arrival_written(Engine* engine, SegmentJob* job) noexcept nogil:
     elif arrival.row_at == arrival.row_count and arrival.writing == 0:
         _arrived(engine, slot)
     elif arrival.writing <= WRITING_MAX:
+        replica_touch(engine.replicas, slot.group.replica)
         slot.group.replica.raft.holds_fetch = False

@@ -29,6 +29,7 @@ from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.raft._raft cimport raft_set_aside
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport replica_snapshot
+from framework_jetstream.replication._schedule cimport replica_touch
 
 cdef enum:
     # Of what something is asked.
@@ -228,6 +229,8 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
     if command.verb == NAME_CONSUMERS:
         return doubts_answered(engine, command)
     group = _asked(engine, command) if is_asked else _control(engine, command.number)
+    if group != NULL and group.replica != NULL:
+        replica_touch(engine.replicas, group.replica)
     if group == NULL or group.replica == NULL:
         answer_made(engine, command.id, STATUS_NOT_THERE, 0)
     elif command.verb == PROPOSE:

@@ -26,6 +26,7 @@ from framework_jetstream.raft._reads cimport read_begin
 from framework_jetstream.raft._state cimport LEADER
 from framework_jetstream.replication._replica_ids cimport ids_find
 from framework_jetstream.replication._replicas cimport Replica
+from framework_jetstream.replication._schedule cimport replica_touch
 from framework_jetstream.stream._machine cimport RETENTION_INTEREST, RETENTION_LIMITS
 from framework_jetstream.stream._messages cimport Record, messages_get, messages_next
 
@@ -177,6 +178,7 @@ cdef void _ask(Engine* engine) noexcept nogil:
     engine.doubts_question += 1
     engine.doubts_index = 0
     engine.doubts_until_ns = engine.now_ns + ANSWER_NS
+    replica_touch(engine.replicas, engine.controls.replica)
     if not read_begin(engine.controls.replica.raft, engine.doubts_question):
         engine.doubts_until_ns = engine.now_ns + AGAIN_NS
         return

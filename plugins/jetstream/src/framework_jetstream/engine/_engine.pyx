@@ -275,6 +275,7 @@ cdef void _carry_out(State* state, Command* command) noexcept nogil:
     """Carry commands out, the oldest first, behind those that wait for room in the log."""
     cdef Command** last = &state.todo
     cdef int carried
+    state.settles_all = state.settles_all or command != NULL or state.todo != NULL
     while last[0] != NULL:
         last = &last[0].next
     last[0] = command

@@ -14,6 +14,7 @@ from framework_jetstream.engine._segments cimport (
 from framework_jetstream.engine._state cimport Load, slot_of
 from framework_jetstream.log._record cimport SNAPSHOT
 from framework_jetstream.replication._replicas cimport replica_go_on, replica_hold
+from framework_jetstream.replication._schedule cimport replica_spoil
 from framework_jetstream.store._segment cimport SegmentReader, SegmentRow, segment_close, segment_open, segment_state
 from framework_jetstream.stream._saving cimport loading_begin, loading_end
 from framework_jetstream.stream._usage cimport Usage
@@ -44,7 +45,7 @@ cdef void _end(Engine* engine, Slot* slot) noexcept nogil:
 cdef void _spoil(Engine* engine, Slot* slot) noexcept nogil:
     """What should be here is not: this server has no say in the group any more."""
     if slot.group.replica != NULL:
-        slot.group.replica.raft.is_faulty = True
+        replica_spoil(engine.replicas, slot.group.replica)
     _end(engine, slot)
 
 
@@ -72,7 +73,7 @@ cdef void _begin(Engine* engine, Slot* slot, const LogEntry* entry, const Segmen
     slot.stream.messages.usage = usage
     slot.load = made
     if made == NULL or not segments_take_rows(slot, entry.chars + sizeof(SegmentsHead), head.count):
-        slot.group.replica.raft.is_faulty = True
+        replica_spoil(engine.replicas, slot.group.replica)
         return
     made.index = entry.index
     made.last_seq = head.last_seq
@@ -135,7 +136,7 @@ cdef void _take_next(Engine* engine, Slot* slot, ReadJob* job) noexcept nogil:
     loading_end(&load.loading)
     if load.loading.lost.used or load.loading.has_failed:
         loading_lost(engine, slot, &load.loading)
-        slot.group.replica.raft.is_faulty = True
+        replica_spoil(engine.replicas, slot.group.replica)
     whole_end(&slot.stream, segment_state(&load.last))
     _end(engine, slot)
 

@@ -28,6 +28,7 @@ from framework_jetstream.engine._stream_commands cimport waiting_tell
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.replication._replicas cimport Replica
+from framework_jetstream.replication._schedule cimport replica_spoil
 from framework_jetstream.store._block cimport DATA_SLACK, Block, block_last_seq, block_release, block_resident
 from framework_jetstream.store._bodies cimport bodies_begin, bodies_end, bodies_plain, bodies_read
 from framework_jetstream.store._segment cimport LiveRun, SegmentRow
@@ -296,7 +297,7 @@ cdef void reading_lose(Engine* engine, Slot* slot, const Buffer* lost) noexcept 
             removal_add(slot, seq)
         slot.is_losing = 1
     if is_shared:
-        replica.raft.is_faulty = True
+        replica_spoil(engine.replicas, replica)
         transfer_begin(replica.raft, 0)
         reading_refuse(engine, slot, True)
 

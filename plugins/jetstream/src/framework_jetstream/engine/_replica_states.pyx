@@ -28,6 +28,7 @@ from framework_jetstream.log._record cimport CONSUMER
 from framework_jetstream.raft._state cimport RaftMembers
 from framework_jetstream.replication._replica_log cimport placed_at, snapshot_read
 from framework_jetstream.replication._replicas cimport Replica, replica_snapshot
+from framework_jetstream.replication._schedule cimport replica_spoil
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._messages cimport Messages, Record, messages_next
 from framework_jetstream.stream._usage cimport Usage, usage_add
@@ -198,7 +199,7 @@ cdef void _restore_stream(Engine* engine, Slot* slot, const LogEntry* entry) noe
         usage_add(usage, -<int64_t> slot.stream.messages.bytes)
         slot.stream.messages.usage = NULL
     if not _read_stream(slot, entry.chars, entry.chars + entry.length):
-        slot.group.replica.raft.is_faulty = True
+        replica_spoil(engine.replicas, slot.group.replica)
     consumers_restored(slot)
     if usage != NULL:
         slot.stream.messages.usage = usage

@@ -43,8 +43,9 @@ from framework_jetstream.raft._catching_up cimport is_fetching
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport (
-    OutgoingFrame, Replica, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
+    OutgoingFrame, Replica, UNSETTLED, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
 )
+from framework_jetstream.replication._schedule cimport due_next, replica_take, replica_unsettle, replicas_unsettle
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport READS_OF_LEADER
 
@@ -319,28 +320,45 @@ cdef void _settle_repair(Engine* engine, Group* group) noexcept nogil:
     _tell(engine, _number_of(group), EVENT_REPAIRS, is_repaired)
 
 
+cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept nogil:
+    """Settle what a group is here; True: it has to be looked at again, though nothing happens in it."""
+    cdef Group* group = group_of(engine, replica.number)
+    cdef bint stays = False
+    if group == NULL or (group.slot == NULL and group.consumer == NULL and not group.control):
+        return False
+    if group.is_repaired or replica.raft.loss or replica.raft.is_faulty:
+        _settle_repair(engine, group)
+        if replica.raft.is_faulty and replica.raft.may_begin_anew and not group.control:
+            if group_begins_anew(engine, group):
+                return False
+            stays = True
+    if group.leads_term and (not _leads(replica) or group.leads_term != replica.raft.term):
+        group_follow(engine, group)
+    if is_applied and not group.leads_term and _leads(replica):
+        _lead(engine, group)
+    if is_applied and group.slot != NULL:
+        _settle_direct(engine, group)
+    return stays or not is_applied or (_leads(replica) and not group.leads_term)
+
+
 cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil:
-    """End to lead what Raft says another server does, and, behind what was applied, begin to lead what this one does."""
+    """End to lead what Raft says another server does, and, behind what was applied, begin to lead what this one does.
+
+    Only groups are looked at in which something has happened; all of them, when commands were carried out.
+    """
     cdef Replica* replica
-    cdef Group* group
-    cdef size_t at
+    cdef size_t left
     if engine.replicas == NULL:
         return
-    for at in range(engine.replicas.count):
-        replica = engine.replicas.replicas[at]
-        group = group_of(engine, replica.number)
-        if group == NULL or (group.slot == NULL and group.consumer == NULL and not group.control):
-            continue
-        if group.is_repaired or replica.raft.loss or replica.raft.is_faulty:
-            _settle_repair(engine, group)
-            if replica.raft.is_faulty and replica.raft.may_begin_anew and not group.control and group_begins_anew(engine, group):
-                continue
-        if group.leads_term and (not _leads(replica) or group.leads_term != replica.raft.term):
-            group_follow(engine, group)
-        if is_applied and not group.leads_term and _leads(replica):
-            _lead(engine, group)
-        if is_applied and group.slot != NULL:
-            _settle_direct(engine, group)
+    if engine.settles_all:
+        engine.settles_all = not is_applied
+        replicas_unsettle(engine.replicas)
+    left = engine.replicas.lists[UNSETTLED].count
+    while left:
+        replica = replica_take(engine.replicas, UNSETTLED)
+        left -= 1
+        if _settle(engine, replica, is_applied):
+            replica_unsettle(engine.replicas, replica)
 
 
 # ---- other servers -------------------------------------------------------------------------------------------------------
@@ -394,8 +412,6 @@ cdef void replicated_hear(Engine* engine) noexcept nogil:
     # An engine that had no processor for a while hears first who has led meanwhile.
     replicas_expire(engine.replicas)
     _turn(engine)
-    if engine.replicas.count:
-        wake_at(engine, engine.ticked_ns + TICK_NS)
 
 
 cdef uint32_t _subject(Engine* engine, uint64_t server, char* to) noexcept nogil:
@@ -413,10 +429,16 @@ cdef void replicated_speak(Engine* engine) noexcept nogil:
     cdef char subject[SUBJECT_BYTES]
     cdef framework_message message
     cdef OutgoingFrame* frame
+    cdef int64_t due
     cdef size_t at
     if engine.replicas == NULL:
         return
     _turn(engine)
+    due = due_next(engine.replicas)
+    if engine.settles_all or engine.replicas.lists[UNSETTLED].count:
+        due = 1
+    if due:
+        wake_at(engine, engine.ticked_ns + due * TICK_NS)
     for at in range(engine.replicas.frame_count):
         frame = &engine.replicas.frames[at]
         if frame.used:

@@ -845,6 +845,8 @@ cdef struct Engine:
     uint32_t peer_link_count
     int64_t ticked_ns
     # So far time has passed for them.
+    bint settles_all
+    # Commands were carried out: who leads what is looked at in all groups.
     bint is_full_told
     # That the disk is full, since it was.
     void* runner

@@ -50,7 +50,7 @@ cdef void _ask(Raft* raft) noexcept nogil:
     if not raft.fetch.source:
         return
     raft.fetch.is_out = True
-    raft.fetch.ticks = 0
+    raft.fetch.asked_tick = raft.now
     if raft.fetch.of_snapshot:
         message = message_new(raft, SNAPSHOT_FETCH, raft.fetch.source)
         message.index = raft.fetch.snapshot_index
@@ -77,11 +77,10 @@ cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil:
         _ask(raft)
 
 
-cdef void fetch_tick(Raft* raft, uint64_t ticks) noexcept nogil:
-    if raft.fetch.is_out and raft.fetch.chunk == NULL:
-        raft.fetch.ticks += <uint32_t> ticks
-        if raft.fetch.ticks >= raft.settings.election_ticks:
-            fetch_give_up(raft)
+cdef void fetch_expire(Raft* raft) noexcept nogil:
+    """Ask somebody else next where an answer is long overdue."""
+    if raft.fetch.is_out and raft.fetch.chunk == NULL and raft.now - raft.fetch.asked_tick >= raft.settings.election_ticks:
+        fetch_give_up(raft)
 
 
 cdef bint _is_asked(const Raft* raft, const RaftMessage* message, bint of_snapshot) noexcept nogil:

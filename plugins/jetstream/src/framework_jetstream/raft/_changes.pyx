@@ -15,6 +15,7 @@ from framework_jetstream.raft._state cimport (
     REFUSED_MEMORY, REFUSED_NO_QUORUM, REFUSED_NOT, REFUSED_NOT_LEADER, REFUSED_TOO_EARLY, REFUSED_TRANSFERRING, REMOVE, Raft, RaftMembers,
     RaftPeer,
 )
+from framework_jetstream.raft._time cimport raft_catch_up
 
 
 cdef int _refused(Raft* raft) noexcept nogil:
@@ -91,6 +92,7 @@ cdef uint64_t change_members(Raft* raft, int change, uint64_t id) noexcept nogil
     cdef RaftMembers members
     cdef uint64_t index
     cdef uint32_t length
+    raft_catch_up(raft)
     raft.refused = _refused(raft)
     if raft.refused:
         return 0

@@ -9,7 +9,7 @@ cdef void found(Raft* raft, bint is_first) noexcept nogil
 cdef void resume(Raft* raft) noexcept nogil
 cdef void stand(Raft* raft) noexcept nogil
 cdef void vote_durable(Raft* raft) noexcept nogil
-cdef void election_tick(Raft* raft, uint64_t ticks) noexcept nogil
+cdef void election_expire(Raft* raft) noexcept nogil
 cdef bint vote_is_promised_away(const Raft* raft, const RaftMessage* message) noexcept nogil
 cdef void vote_asked(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef void vote_refuse(Raft* raft, const RaftMessage* message) noexcept nogil

@@ -16,6 +16,7 @@ from framework_jetstream.raft._state cimport (
     CANDIDATE, ENTRY_EMPTY, FOLLOWER, LEADER, PRE_CANDIDATE, PRE_VOTE, PRE_VOTE_RESPONSE, REFUSED_MEMBERS, REFUSED_NOT,
     REFUSED_NOT_LEADER, REJECTED, TRANSFER, VOTE, VOTE_GRANTED, VOTE_REFUSED, VOTE_RESPONSE, Raft, RaftMessage, RaftPeer,
 )
+from framework_jetstream.raft._time cimport raft_catch_up
 
 
 cdef void _ask(Raft* raft, int kind, int flags) noexcept nogil:
@@ -56,6 +57,7 @@ cdef void _tally(Raft* raft) noexcept nogil:
 
 cdef void stand(Raft* raft) noexcept nogil:
     """Ask whether an election could be won, before there is one (thesis 9.6)."""
+    raft_catch_up(raft)
     if raft.role == LEADER or raft.is_set_aside or raft.is_faulty or raft.loss or not is_voter(raft, raft.id):
         return
     become_pre_candidate(raft)
@@ -100,15 +102,14 @@ cdef void vote_durable(Raft* raft) noexcept nogil:
         _tally(raft)
 
 
-cdef void election_tick(Raft* raft, uint64_t ticks) noexcept nogil:
-    """Let time pass: stand when no leader is heard, and lead no longer than a majority is."""
+cdef void election_expire(Raft* raft) noexcept nogil:
+    """Do what time says: stand when no leader is heard, and lead no longer than a majority is."""
     if raft.role == LEADER:
         raft.heard_ticks = 0
         if heard_voters(raft) < quorum_of(raft):
             become_follower(raft, raft.term, 0)
             return
-        raft.transfer_elapsed += <uint32_t> ticks
-        if raft.transferee and raft.transfer_elapsed >= raft.settings.election_ticks:
+        if raft.transferee and raft.now - raft.transfer_tick >= raft.settings.election_ticks:
             raft.transferee = 0
             raft.timeout_is_told = False
     elif raft.elapsed >= raft.timeout:
@@ -184,6 +185,7 @@ cdef bint transfer_begin(Raft* raft, uint64_t to) noexcept nogil:
     cdef RaftPeer* best = NULL
     cdef RaftPeer* peer
     cdef uint32_t at
+    raft_catch_up(raft)
     raft.refused = REFUSED_NOT
     if raft.role != LEADER:
         raft.refused = REFUSED_NOT_LEADER
@@ -198,7 +200,7 @@ cdef bint transfer_begin(Raft* raft, uint64_t to) noexcept nogil:
         raft.refused = REFUSED_MEMBERS
         return False
     raft.transferee = best.id
-    raft.transfer_elapsed = 0
+    raft.transfer_tick = raft.now
     raft.timeout_is_told = False
     hand_over(raft, best)
     return True

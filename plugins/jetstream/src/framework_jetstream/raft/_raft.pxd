@@ -2,10 +2,10 @@
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
-from framework_jetstream.raft._state cimport Raft, RaftMembers, RaftMessage, RaftReady, RaftSettings
+from framework_jetstream.raft._state cimport Raft, RaftMembers, RaftMessage, RaftReady, RaftServer, RaftSettings
 
 
-cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, uint64_t id, uint64_t seed) noexcept nogil
+cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, const RaftServer* server, uint64_t seed) noexcept nogil
 cdef void raft_free(Raft* raft) noexcept nogil
 # What was durable when the server stopped, in this order; `members` are those of the snapshot, or of the start; NULL: not known.
 cdef bint raft_begin(
@@ -13,9 +13,7 @@ cdef bint raft_begin(
 ) noexcept nogil
 cdef bint raft_restore(Raft* raft, uint64_t term, uint16_t kind, const char* chars, uint32_t length) noexcept nogil
 
-cdef void raft_pass(Raft* raft, uint32_t ticks) noexcept nogil
 cdef void raft_expire(Raft* raft) noexcept nogil
-cdef void raft_tick(Raft* raft, uint32_t ticks) noexcept nogil
 cdef bint raft_step(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef uint64_t raft_propose(Raft* raft, uint16_t kind, const char* chars, uint32_t length) noexcept nogil
 cdef bint raft_ready(Raft* raft, RaftReady* ready) noexcept nogil

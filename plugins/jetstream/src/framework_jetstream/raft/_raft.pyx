@@ -9,10 +9,10 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from framework_jetstream.raft._catching_up cimport (
-    chunk_give, chunk_received, fetch_asked, fetch_tick, fetch_wanted, range_received, snapshot_asked,
+    chunk_give, chunk_received, fetch_asked, fetch_expire, fetch_wanted, range_received, snapshot_asked,
 )
 from framework_jetstream.raft._elections cimport (
-    election_tick, timeout_told, vote_answered, vote_asked, vote_durable, vote_is_promised_away, vote_refuse,
+    election_expire, timeout_told, vote_answered, vote_asked, vote_durable, vote_is_promised_away, vote_refuse,
 )
 from framework_jetstream.raft._entries cimport (
     log_begin_at, log_compact, log_drop, log_end_bytes, log_item, log_push, log_release, log_shrink,
@@ -30,32 +30,33 @@ from framework_jetstream.raft._state cimport (
     APPEND, APPEND_RESPONSE, BEHIND, ENTRY_DATA, ENTRY_MEMBERS, FETCH, FOLLOWER, HEARTBEAT, HEARTBEAT_RESPONSE, LEADER, PRE_VOTE,
     PRE_VOTE_RESPONSE, PULLS, RANGE, READ, READ_RESPONSE, REFUSED_BUSY, REFUSED_MEMORY, REFUSED_NOT, REFUSED_NOT_LEADER,
     REFUSED_TRANSFERRING, REJECTED, SNAPSHOT_CHUNK, SNAPSHOT_FETCH, TIMEOUT_NOW, VOTE, VOTE_RESPONSE, WRITES_MAX, Raft, RaftItem,
-    RaftMembers, RaftMessage, RaftPeer, RaftRange, RaftRead, RaftReady,
-    RaftSettings, RaftTerm,
+    RaftMembers, RaftMessage, RaftPeer, RaftRange, RaftRead, RaftReady, RaftServer, RaftSettings, RaftTerm,
 )
+from framework_jetstream.raft._time cimport raft_catch_up
 
 cdef enum:
     FIRST_TICK = 1 << 20  # so that "never" is long ago
-    TICKS_MAX = 1 << 30
     QUIET_ROOM = 16  # of each list, when nothing happens
 
 
 # ---- begin and end -----------------------------------------------------------------------------------------------------
 
 
-cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, uint64_t id, uint64_t seed) noexcept nogil:
+cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, const RaftServer* server, uint64_t seed) noexcept nogil:
     """Make a group as it is before anything was heard; NULL: no memory.
 
     Args:
         group: Its number, the same on all servers.
-        id: Of this server, and of no other one that ever was.
+        server: What all groups of this server share; it stays.
         seed: Begins the group's random numbers; another one on each server.
     """
     cdef Raft* raft = <Raft*> calloc(1, sizeof(Raft))
     if raft != NULL:
         raft.settings = settings[0]
         raft.group = group
-        raft.id = id
+        raft.server = server
+        raft.id = server.id
+        raft.seen_tick = server.now
         raft.random = seed
         raft.now = FIRST_TICK
         log_begin_at(&raft.log, 0, 0)
@@ -107,10 +108,6 @@ cdef bint raft_restore(Raft* raft, uint64_t term, uint16_t kind, const char* cha
 # ---- time --------------------------------------------------------------------------------------------------------------
 
 
-cdef uint32_t _later(uint32_t ticks, uint32_t more) noexcept nogil:
-    return ticks + more if ticks + more < TICKS_MAX else TICKS_MAX
-
-
 cdef uint64_t _needed_from(Raft* raft) noexcept nogil:
     """Return from which entry on somebody here still refers to it."""
     cdef uint64_t index = raft.commit
@@ -145,37 +142,16 @@ cdef void _release(Raft* raft) noexcept nogil:
     log_release(&raft.log, first if first < needed else needed)
 
 
-cdef void raft_pass(Raft* raft, uint32_t ticks) noexcept nogil:
-    """Let time pass: as many ticks as the monotonic clock has gone on since the last call, before anything else of a turn."""
-    if ticks > TICKS_MAX:
-        ticks = TICKS_MAX
-    raft.passed = _later(raft.passed, ticks)
-    raft.now += ticks
-    raft.elapsed = _later(raft.elapsed, ticks)
-    raft.heard_ticks = _later(raft.heard_ticks, ticks)
-    raft.quiet_ticks = _later(raft.quiet_ticks, ticks)
-    raft.heartbeat_elapsed = _later(raft.heartbeat_elapsed, ticks)
-
-
 cdef void raft_expire(Raft* raft) noexcept nogil:
     """Do what time says, behind the messages that have come meanwhile: who was not running for a while has to hear first who leads."""
-    cdef uint32_t ticks = raft.passed
-    if not ticks:
-        return
-    raft.passed = 0
+    raft_catch_up(raft)
     if raft.is_set_aside:
         return
-    election_tick(raft, ticks)
+    election_expire(raft)
     if raft.role == LEADER and raft.heartbeat_elapsed >= raft.settings.heartbeat_ticks:
         heartbeat_all(raft)
-    fetch_tick(raft, ticks)
+    fetch_expire(raft)
     _release(raft)
-
-
-cdef void raft_tick(Raft* raft, uint32_t ticks) noexcept nogil:
-    """Let time pass, and do at once what it says."""
-    raft_pass(raft, ticks)
-    raft_expire(raft)
 
 
 # ---- messages ----------------------------------------------------------------------------------------------------------
@@ -271,6 +247,7 @@ cdef bint raft_step(Raft* raft, const RaftMessage* message) noexcept nogil:
     Source: thesis 3.3, 3.4, figure 3.1; 4.2.3 for votes that are not heard.
     """
     cdef bint is_good
+    raft_catch_up(raft)
     if raft.is_set_aside:
         return True
     if message.group != raft.group or message.to != raft.id or not message.sender or message.sender == raft.id:
@@ -306,6 +283,7 @@ cdef uint64_t raft_propose(Raft* raft, uint16_t kind, const char* chars, uint32_
     """
     cdef uint64_t index = 0
     cdef uint64_t waiting = raft.log.last_end - log_end_bytes(&raft.log, raft.commit)
+    raft_catch_up(raft)
     raft.refused = REFUSED_NOT
     if raft.role != LEADER:
         raft.refused = REFUSED_NOT_LEADER
@@ -388,6 +366,7 @@ cdef bint raft_ready(Raft* raft, RaftReady* ready) noexcept nogil:
 
     The caller does it in the order of the fields. It may send and apply while the write is on its way, and ask for the next Ready.
     """
+    raft_catch_up(raft)
     memset(ready, 0, sizeof(RaftReady))
     _forget_given(raft)
     if raft.role == LEADER:
@@ -428,6 +407,7 @@ cdef void raft_advance(Raft* raft, uint64_t write) noexcept nogil:
     """Take up that all writes up to one are durable: what they promise is told, and counts here."""
     cdef uint64_t stable = raft.stable
     cdef uint32_t at, done = 0
+    raft_catch_up(raft)
     if write > raft.synced:
         raft.synced = write
     while done < raft.write_count and raft.writes[done].number <= write:

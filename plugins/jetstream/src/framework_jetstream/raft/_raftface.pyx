@@ -14,12 +14,12 @@ from framework_jetstream.raft._raft_messages cimport (
     EntryHead, FrameHead, MessageHead, entry_begin, frame_begin, frame_check, message_begin, next_entry, next_message,
 )
 from framework_jetstream.raft._raft cimport (
-    raft_advance, raft_applied, raft_begin, raft_compact, raft_free, raft_memory, raft_new, raft_place, raft_propose, raft_ready,
-    raft_restore, raft_set_aside, raft_step, raft_tick,
+    raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_memory, raft_new, raft_place, raft_propose,
+    raft_ready, raft_restore, raft_set_aside, raft_step,
 )
 from framework_jetstream.raft._reads cimport lease_is_valid, read_begin
 from framework_jetstream.raft._state cimport (
-    MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, Raft, RaftEntry, RaftMembers, RaftMessage, RaftReady, RaftSettings,
+    MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, Raft, RaftEntry, RaftMembers, RaftMessage, RaftReady, RaftServer, RaftSettings,
 )
 
 from framework_jetstream.raft.records import (
@@ -147,6 +147,7 @@ cdef class RaftGroup:
         is_lost: Whether what was durable is lost; then there are no entries.
     """
 
+    cdef RaftServer shared
     cdef Raft* raft
     cdef dict held  # by index: bytes of entries that were written, as far as they may be sent
     cdef list passing  # what others point into until it is written
@@ -160,7 +161,8 @@ cdef class RaftGroup:
         cdef RaftMembers begun
         self.held = {}
         self.passing = []
-        self.raft = raft_new(&wanted, group, server, seed)
+        self.shared.id = server
+        self.raft = raft_new(&wanted, group, &self.shared, seed)
         if self.raft == NULL:
             raise MemoryError
         if members is not None:
@@ -184,7 +186,8 @@ cdef class RaftGroup:
 
     def tick(self, ticks: int = 1) -> None:
         """Let ticks pass."""
-        raft_tick(self.raft, ticks)
+        self.shared.now += <uint64_t> ticks
+        raft_expire(self.raft)
 
     def step(self, sender: int, frame: bytes) -> FrameRefused:
         """Take up a frame; say why it is refused, or that a message of it is."""

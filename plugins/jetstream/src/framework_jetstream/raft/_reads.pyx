@@ -16,6 +16,7 @@ from framework_jetstream.raft._state cimport (
     LEADER, PEERS_MAX, READ, READ_RESPONSE, READS_MAX, REFUSED_BUSY, REFUSED_MEMORY, REFUSED_NOT, REFUSED_NOT_LEADER,
     REFUSED_TOO_EARLY, REJECTED, Raft, RaftMessage, RaftRead,
 )
+from framework_jetstream.raft._time cimport raft_catch_up
 
 
 cdef uint64_t _of_majority(const Raft* raft, bint of_ticks) noexcept nogil:
@@ -45,7 +46,7 @@ cdef bint lease_is_valid(const Raft* raft) noexcept nogil:
     """Return whether nobody else can lead now."""
     if raft.role != LEADER or raft.lease_is_void or raft.commit < raft.term_index:
         return False
-    return raft.now < _of_majority(raft, True) + raft.settings.lease_ticks
+    return raft.now + (raft.server.now - raft.seen_tick) < _of_majority(raft, True) + raft.settings.lease_ticks
 
 
 cdef void _answer(Raft* raft, const RaftRead* read) noexcept nogil:
@@ -85,6 +86,7 @@ cdef bint read_begin(Raft* raft, uint64_t id) noexcept nogil:
     """Ask up to which index has to be applied for a read; the answer comes with a Ready, index 0: ask again. False: refused."""
     cdef RaftMessage message
     cdef RaftRead read
+    raft_catch_up(raft)
     read.id = id
     read.sender = raft.id
     read.index = read.round = 0

@@ -1,6 +1,7 @@
 """A group of Raft as one server has it: plain structs for compiled callers, no I/O, no clock, no thread, no randomness, no GIL.
 
-    raft_tick(raft, 1)                  a tick of time has passed
+    server.now += 1                     a tick of time has passed, in all groups of the server
+    raft_expire(raft)                   what time says is done; nothing is for `raft_due` ticks
     raft_step(raft, &message)           a message has come (`_messages.pxd` reads it from a frame)
     raft_propose(raft, kind, ...)       leader only
     raft_ready(raft, &ready)            what to write, to send, to apply; False: nothing
@@ -107,6 +108,11 @@ cdef struct RaftSettings:
     uint32_t range_bytes_max  # of a range or a chunk that is fetched
 
 
+cdef struct RaftServer:  # what all groups of a server share
+    uint64_t id  # of the server, and of no other one that ever was
+    uint64_t now  # in ticks of the monotonic clock
+
+
 cdef struct RaftMembers:
     uint64_t index  # of the entry that says so; it counts from there on, committed or not (thesis 4.1)
     uint32_t count
@@ -207,7 +213,7 @@ cdef struct RaftRange:  # to be read by the caller, and sent as a RANGE or SNAPS
 cdef struct RaftFetch:  # what this server fetches
     uint64_t goal  # committed up to here at the leader; 0: nothing is fetched
     uint64_t source
-    uint32_t ticks  # since it was asked
+    uint64_t asked_tick
     uint32_t turn  # whose turn it is to be asked
     bint is_out
     bint of_snapshot
@@ -232,6 +238,7 @@ cdef struct RaftClaim:  # a server says that this one has acknowledged more than
 
 cdef struct Raft:
     RaftSettings settings
+    const RaftServer* server
     uint64_t group
     uint64_t id
     uint64_t random
@@ -241,6 +248,7 @@ cdef struct Raft:
     bint hard_is_new  # term or vote wait to be written
     uint64_t hard_write  # the write that had them last
     # Time, in ticks.
+    uint64_t seen_tick  # of the server: up to there time has passed in this group, see `raft_catch_up`
     uint64_t now
     uint32_t elapsed  # since this role began or a leader was heard
     uint32_t timeout  # an election begins then
@@ -249,7 +257,6 @@ cdef struct Raft:
     uint32_t starting_tries  # the same, but a little later each time: of a start, until a leader is heard
     uint32_t heartbeat_elapsed
     uint32_t quiet_ticks  # since anything was appended
-    uint32_t passed  # ticks of which it was not said yet what they mean
     # Who is what.
     uint8_t role
     bint is_faulty  # what entries have led to can't be read here: no votes, no candidate
@@ -284,7 +291,7 @@ cdef struct Raft:
     uint64_t round
     uint64_t round_ticks[ROUNDS_MAX]
     uint64_t transferee  # 0: leadership stays
-    uint32_t transfer_elapsed
+    uint64_t transfer_tick  # when that was asked for
     bint timeout_is_told
     bint lease_is_void  # somebody was told to stand: nobody knows when it does
     RaftRead* reads

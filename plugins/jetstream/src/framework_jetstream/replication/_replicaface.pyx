@@ -16,6 +16,7 @@ from framework_jetstream.replication._replicas cimport (
     Replica, Replicas as ReplicasStruct, replica_of, replica_open, replica_snapshot, replicas_begin, replicas_free, replicas_new,
     replicas_expire, replicas_step, replicas_tick, replicas_turn, replicated_committer,
 )
+from framework_jetstream.replication._schedule cimport replica_touch
 
 from framework_jetstream.log.record import Entry, Kind
 from framework_jetstream.raft.records import FrameRefused, Role, Settings
@@ -158,10 +159,12 @@ cdef class Replicas:
 
     def transfer(self, uint32_t number, uint64_t to=0) -> bool:
         """Let another server lead a group."""
+        replica_touch(self.replicas, self.found(number))
         return transfer_begin(self.found(number).raft, to)
 
     def read(self, uint32_t number, uint64_t read_id) -> bool:
         """Ask for the index that a linearizable read of a group needs; False: refused."""
+        replica_touch(self.replicas, self.found(number))
         return read_begin(self.found(number).raft, read_id)
 
     def reads(self) -> list[tuple[int, int, int]]:

@@ -1,12 +1,16 @@
 """Replicated groups of a server: plain structs for compiled callers, no I/O, no clock, no thread, no GIL.
 
-    replicas_step(...), replicas_tick(...), propose
+    replicas_step(...), replicas_tick(...), replicas_expire(...), propose
     replicas_turn(replicas)      what Raft wants is done: written to the log, put into frames
     replicas_frame(...)          what is to be sent
     committed                    what is to be applied
 
 In each turn time comes first, then frames, then what time says, then proposals; the log's rounds are performed by whoever does that
 (`log/_performing.pxd`).
+No turn walks over all groups. Something is done for those that are *touched*: by a message, a proposal, a write that is on its way, or
+time, which finds them by when they are due (`_schedule.pyx`). Who calls a function of Raft for a group, or changes what it holds, says
+`replica_touch` before. Whoever follows what groups come to looks at those that are *unsettled*: touched, or applied to, since he has looked.
+
 A group begins with `replica_open`; what is in the log of it comes through `committed`, and with `replicas_begin` all groups go on.
 """
 
@@ -14,8 +18,15 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport Log, LogEntry, LogFile
 from framework_jetstream.log._solo cimport Committer
-from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRange, RaftRead, RaftReady, RaftSettings
+from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRange, RaftRead, RaftReady, RaftServer, RaftSettings
 from framework_jetstream.replication._replica_ids cimport ReplicaIds
+
+
+cdef enum:
+    DUE_PLACES = 64  # ticks: more than an election takes to begin
+    TOUCHED = 0  # lists of groups
+    UNSETTLED = 1
+    LISTS = 2
 
 
 cdef struct Placed:  # an entry of the log
@@ -68,10 +79,21 @@ cdef struct Replica:
     bint is_applying  # is in the list
     bint is_held  # what was given last can't be applied yet: it is given again when that is said
     Replica* next_applying
+    # Where it stands in the lists of its server.
+    bint is_in[LISTS]
+    Replica* next_in[LISTS]
+    Replica* next_due
+    Replica** due_link  # what points at it; NULL: time says nothing
     # A snapshot that comes in pieces.
     char* incoming
     size_t incoming_bytes
     size_t incoming_room
+
+
+cdef struct ReplicaList:
+    Replica* first
+    Replica* last
+    size_t count
 
 
 cdef struct OutgoingFrame:  # to one server
@@ -102,6 +124,10 @@ cdef struct ReadAnswer:
 cdef struct Replicas:
     Log* log
     uint64_t server
+    RaftServer shared
+    uint64_t expired_tick  # up to there what was due is done
+    Replica* due[DUE_PLACES]  # by the tick at which time says something
+    ReplicaList lists[LISTS]
     uint64_t random
     ReplicaParts parts
     RaftSettings settings
@@ -150,9 +176,9 @@ cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index,
 # Whether they can be kept as a state: they are applied, and it is known whose group it was then.
 cdef bint replica_can_snapshot(Replica* replica, uint64_t index) noexcept nogil
 # All of a state that came in pieces is here: it takes the place of the log. It is the callee's from now on.
-cdef void replica_arrived(Replica* replica, char* state, size_t length) noexcept nogil
+cdef void replica_arrived(Replicas* replicas, Replica* replica, char* state, size_t length) noexcept nogil
 # It can't be had from whom it was asked of.
-cdef void replica_gives_up(Replica* replica) noexcept nogil
+cdef void replica_gives_up(Replicas* replicas, Replica* replica) noexcept nogil
 # What was given last of a group, which is `entry`, can't be applied yet; and now it can, or nobody knows: it is given again.
 cdef void replica_hold(Replica* replica, const LogEntry* entry) noexcept nogil
 cdef void replica_go_on(Replicas* replicas, Replica* replica) noexcept nogil

@@ -18,7 +18,7 @@ from framework_jetstream.raft._losses cimport raft_lose
 from framework_jetstream.raft._members cimport members_at
 from framework_jetstream.raft._raft_messages cimport FrameHead, frame_check, next_entry, next_message
 from framework_jetstream.raft._raft cimport (
-    raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_new, raft_propose, raft_pass, raft_ready, raft_step,
+    raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_new, raft_propose, raft_ready, raft_step,
 )
 from framework_jetstream.raft._state cimport (
     APPEND, RANGE, REFUSED_NOT_LEADER, RaftEntry, RaftMessage, RaftReady,
@@ -28,6 +28,9 @@ from framework_jetstream.replication._replica_ids cimport ids_drop, ids_find, id
 from framework_jetstream.replication._replica_log cimport (
     entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_begin, snapshot_keep, snapshot_read, staged_new,
     staged_record, wish, write_wanted,
+)
+from framework_jetstream.replication._schedule cimport (
+    due_put, due_take, replica_take, replica_touch, replica_unsettle, schedule_drop,
 )
 
 cdef enum:
@@ -44,7 +47,7 @@ cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* setti
     cdef Replicas* made = <Replicas*> calloc(1, sizeof(Replicas))
     if made != NULL:
         made.log = log
-        made.server = server
+        made.server = made.shared.id = server
         made.settings = settings[0]
         made.random = seed
     return made
@@ -102,7 +105,7 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
         return NULL
     replicas.random += SEED_STEP
     made.number = number
-    made.raft = raft_new(&replicas.settings, id, replicas.server, replicas.random)
+    made.raft = raft_new(&replicas.settings, id, &replicas.shared, replicas.random)
     if snapshot_read(replicas, made, &kept, &length) != NULL:
         members = &kept
         made.snapshot_index = group.snapshot_index
@@ -126,6 +129,7 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
         found(made.raft, members.ids[0] == replicas.server)
     if not replicas.is_begun:
         resume(made.raft)
+    replica_touch(replicas, made)
     return made
 
 
@@ -170,6 +174,7 @@ cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil:
         while link[0] != NULL:
             replicas.applying_last = link[0]
             link = &link[0].next_applying
+    schedule_drop(replicas, replica)
     replicas.count -= 1
     ids_drop(&replicas.ids, replica.raft.group)
     memmove(replicas.replicas + at, replicas.replicas + at + 1, (replicas.count - at) * sizeof(Replica*))
@@ -186,17 +191,22 @@ cdef void replicas_begin(Replicas* replicas) noexcept nogil:
 
 
 cdef void replicas_tick(Replicas* replicas, uint32_t ticks) noexcept nogil:
-    """Let time pass, in each group; what it says is done with `replicas_expire`, behind the frames that are there."""
-    cdef size_t at
-    for at in range(replicas.count):
-        raft_pass(replicas.replicas[at].raft, ticks)
+    """Let time pass; what it says is done with `replicas_expire`, behind the frames that are there."""
+    replicas.shared.now += ticks
 
 
 cdef void replicas_expire(Replicas* replicas) noexcept nogil:
-    """Do what time says, in each group."""
-    cdef size_t at
-    for at in range(replicas.count):
-        raft_expire(replicas.replicas[at].raft)
+    """Do what time says, in each group in which it says something."""
+    cdef Replica* replica
+    while replicas.expired_tick < replicas.shared.now:
+        if replicas.shared.now - replicas.expired_tick > DUE_PLACES:
+            replicas.expired_tick = replicas.shared.now - DUE_PLACES
+        replicas.expired_tick += 1
+        replica = due_take(replicas, replicas.expired_tick)
+        while replica != NULL:
+            replica_touch(replicas, replica)
+            raft_expire(replica.raft)
+            replica = due_take(replicas, replicas.expired_tick)
 
 
 cdef bint _is_honest(const RaftMessage* message) noexcept nogil:
@@ -238,7 +248,9 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
         replica = <Replica*> ids_find(&replicas.ids, message.group)
         if replica == NULL:
             replicas.strangers += 1
-        elif not _is_honest(&message) or not raft_step(replica.raft, &message):
+            continue
+        replica_touch(replicas, replica)
+        if not _is_honest(&message) or not raft_step(replica.raft, &message):
             replicas.lies += 1
     return 0
 
@@ -253,6 +265,7 @@ cdef uint64_t _propose(void* self, uint32_t group, uint16_t kind, const LogPart*
     if replicas.log.failed:
         replicas.log.refused = LOG_FAILED
         return 0
+    replica_touch(replicas, replica)
     made = staged_new(kind, replica.raft.term, replica.raft.log.last_index + 1, parts, count)
     if made == NULL:
         replicas.log.refused = LOG_BUSY
@@ -284,6 +297,7 @@ cdef void _free_incoming(Replicas* replicas) noexcept nogil:
 
 cdef void _applies(Replicas* replicas, Replica* replica) noexcept nogil:
     """Let a group be among those with something to apply."""
+    replica_unsettle(replicas, replica)
     if replica.is_applying:
         return
     replica.is_applying = True
@@ -374,12 +388,18 @@ cdef void _turn_of(Replicas* replicas, Replica* replica, uint64_t durable_round)
 
 
 cdef void replicas_turn(Replicas* replicas) noexcept nogil:
-    """Do what Raft wants in all groups, as far as the log has room; then frames can be sent, and the log's rounds performed."""
+    """Do what Raft wants in groups that were touched, as far as the log has room; then frames can be sent, and rounds of the log performed."""
     cdef uint64_t durable_round = log_durable_round(replicas.log)
-    cdef size_t at
+    cdef size_t left = replicas.lists[TOUCHED].count
+    cdef Replica* replica
     replicas.is_full = replicas.is_blocked = False
-    for at in range(replicas.count):
-        _turn_of(replicas, replicas.replicas[at], durable_round)
+    while left:
+        replica = replica_take(replicas, TOUCHED)
+        left -= 1
+        _turn_of(replicas, replica, durable_round)
+        if replica.write_count or replica.raft.holds_writes or replica.raft.taken < replica.raft.log.last_index:
+            replica_touch(replicas, replica)
+        due_put(replicas, replica)
     if not replicas.is_full:
         _free_incoming(replicas)
     frames_finish(replicas)
@@ -431,6 +451,7 @@ cdef void replica_hold(Replica* replica, const LogEntry* entry) noexcept nogil:
 
 cdef void replica_go_on(Replicas* replicas, Replica* replica) noexcept nogil:
     replica.is_held = False
+    replica_touch(replicas, replica)
     _applies(replicas, replica)
 
 
@@ -447,6 +468,7 @@ cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:
     while replicas.applying != NULL:
         replica = replicas.applying
         raft_applied(replica.raft, replica.given)
+        replica_unsettle(replicas, replica)
         if _next_of(replicas, replica, entry):
             return True
         raft_applied(replica.raft, replica.given)
@@ -476,14 +498,16 @@ cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index,
     return True
 
 
-cdef void replica_arrived(Replica* replica, char* state, size_t length) noexcept nogil:
+cdef void replica_arrived(Replicas* replicas, Replica* replica, char* state, size_t length) noexcept nogil:
+    replica_touch(replicas, replica)
     free(replica.incoming)
     replica.incoming = state
     replica.incoming_bytes = replica.incoming_room = length
     replica.raft.holds_snapshot = replica.raft.holds_fetch = False
 
 
-cdef void replica_gives_up(Replica* replica) noexcept nogil:
+cdef void replica_gives_up(Replicas* replicas, Replica* replica) noexcept nogil:
+    replica_touch(replicas, replica)
     fetch_give_up(replica.raft)
     replica.raft.holds_snapshot = replica.raft.holds_fetch = False
 
