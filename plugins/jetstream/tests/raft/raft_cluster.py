@@ -31,6 +31,8 @@ LOSING = 0.5
 """Of seeds, in which servers lose their disks."""
 TRIES = 40
 """To put one back."""
+RESTING = 0.6
+"""Of seeds, in which groups may hibernate: now and then nobody wants anything."""
 TURNS_MAX = 500
 
 
@@ -46,6 +48,9 @@ class Cluster:
         self.rng = random.Random(f"{seed} world")
         self.loss_rng = random.Random(f"{seed} losses")
         self.copy_rng = random.Random(f"{seed} copies")
+        self.rest_rng = random.Random(f"{seed} rests")
+        self.is_resting = self.rest_rng.random() < RESTING
+        self.is_calm = self.is_resting and self.rest_rng.random() < 0.7
         rng = self.rng
         size = size or rng.choice((3, 3, 5))
         self.judge = Judge()
@@ -63,7 +68,12 @@ class Cluster:
         votes = dict.fromkeys(range(1, size + 1), True)
         self.servers = {
             server_id: Server(
-                server_id, self.judge, self.settings, votes if server_id <= size else None
+                server_id,
+                self.judge,
+                self.settings,
+                votes if server_id <= size else None,
+                # An older version among them now and then.
+                hibernates=self.is_resting and self.rest_rng.random() < 0.97,
             )
             for server_id in range(1, size + SPARE + 1)
         }
@@ -119,6 +129,7 @@ class Cluster:
             return
         server.group.tick()
         self.pump(server)
+        self.judge.rests(server, self.now_ms)
 
     # -- servers
 
@@ -158,6 +169,8 @@ class Cluster:
             demand(turns < TURNS_MAX, "there is always something to do")
             for to, frame in server.perform(ready):
                 self.send(server.id, to, frame)
+        for to, frame in server.group.beats():
+            self.send(server.id, to, frame)
         if server.disk.pending and not server.is_syncing:
             server.is_syncing = True
             took = 400.0 if server.id in self.slow else 1 + self.rng.random() * 10
@@ -214,7 +227,7 @@ class Cluster:
         rng = self.rng
         if not self.is_faulty:
             return
-        self.after(rng.uniform(50, 500), self.fault)
+        self.after(rng.uniform(50, 500) + self.lull_ms(0.5), self.fault)
         ids = list(self.servers)
         match rng.choice((
             "stop",
@@ -268,8 +281,9 @@ class Cluster:
     def may_lose(self, server_id: int) -> bool:
         """Whether, whoever counts as a voter anywhere, a majority has lost nothing even then."""
         lost = {it.id for it in self.servers.values() if it.disk.is_lost or it.is_old}
-        lost |= {server_id}
+        # Its own as well: what it has proposed a moment ago may be on its way.
         views = [it.voters() for it in self.servers.values() if it.id not in lost]
+        lost.add(server_id)
         return all(len(view - lost) > len(view) // 2 for view in views if view)
 
     def copy(self) -> None:
@@ -309,7 +323,8 @@ class Cluster:
         before.disk = copy
         voters = leader.voters()
         members = [self.servers[it] for it in voters]
-        if server not in members or before.voters() != voters:
+        # What is lost is made good by a majority without it.
+        if server not in members or before.voters() != voters or len(voters) < 3:
             return False
         for it in members:
             follows = it.is_up and it.group.term == leader.group.term
@@ -340,6 +355,11 @@ class Cluster:
 
     # -- work
 
+    def lull_ms(self, chance: float) -> float:
+        """Return for how long nothing more happens: long enough to hibernate, now and then."""
+        rng = self.rest_rng
+        return rng.uniform(900, 2500) if self.is_calm and rng.random() < chance else 0.0
+
     def leaders(self) -> list[Server]:
         return [
             it
@@ -356,7 +376,7 @@ class Cluster:
         rng = self.rng
         if not self.is_faulty:
             return
-        self.after(rng.expovariate(1 / 25), self.work)
+        self.after(rng.expovariate(1 / 25) + self.lull_ms(0.1), self.work)
         running = [it for it in self.servers.values() if it.is_up and not it.is_paused]
         if not running:
             return

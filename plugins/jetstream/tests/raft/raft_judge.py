@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from raft_server import Server
 
 MEMORY_BYTES_MAX = 1 << 16
+UNWATCHED_MS_MAX = 3000
+"""So long at most a server rests on who is gone: some election timeouts, and late frames."""
 PROMISES_NOTHING = {
     MessageKind.READ,
     MessageKind.READ_RESPONSE,
@@ -52,6 +54,8 @@ class Judge:
     reads: dict[int, int] = field(default_factory=dict)
     """By id: what was acknowledged when it began."""
     reads_done: int = 0
+    unwatched: dict[int, float] = field(default_factory=dict)
+    """By server: since when it rests on others who are not what it takes them for."""
     seen: Counter[str] = field(default_factory=Counter)
     """How often it came to what is rare."""
 
@@ -169,6 +173,30 @@ class Judge:
         group = server.group
         demand(group.lies == 0 or server.was_old, "an honest message was refused")
         demand(group.memory() < MEMORY_BYTES_MAX, "a group grows")
+
+    def rests(self, server: Server, now_ms: float) -> None:
+        """Who hibernates rests on others for no longer than it takes to see that they are gone."""
+        self.seen["hibernates"] += server.group.is_hibernating
+        if not self._is_unwatched(server):
+            self.unwatched.pop(server.id, None)
+            return
+        since_ms = self.unwatched.setdefault(server.id, now_ms)
+        demand(now_ms - since_ms < UNWATCHED_MS_MAX, f"{server.id} rests on who is gone")
+
+    def _is_unwatched(self, server: Server) -> bool:
+        group = server.group
+        if not group.is_hibernating:
+            return False
+        if group.role is not Role.LEADER:
+            leader = self.servers[group.leader]
+            return not self._is_there(leader, group.term) or leader.group.role is not Role.LEADER
+        members = [it for it in group.members.votes if it != server.id] if group.members else []
+        others = [self.servers[it] for it in members]
+        return not all(self._is_there(it, group.term) and it.group.is_hibernating for it in others)
+
+    @staticmethod
+    def _is_there(server: Server, term: int) -> bool:
+        return server.is_up and not server.is_paused and server.group.term == term
 
     def sends(self, server: Server, to: int, message: Message) -> None:
         """No more is on its way to a peer than settings allow, or a single entry that is larger."""

@@ -383,6 +383,61 @@ MUTANTS = (
         "change in (DEMOTE, REMOVE) and loss_stays(raft, members, id)",
         "False",
     ),
+    instead(
+        "rests on a server whatever it vouches for",
+        "_hibernation",
+        "pair != NULL and pair.is_heard and pair.number == number",
+        "pair != NULL and pair.is_heard",
+    ),
+    instead(
+        "rests on a server that is not heard",
+        "_hibernation",
+        "pair.is_heard and server.now - pair.heard_tick >= settings.election_ticks",
+        "False",
+    ),
+    without(
+        "vouches after a start as before",
+        "_hibernation",
+        "server.random = seed",
+        "server.random = 1",
+    ),
+    without(
+        "vouches on when it leads or follows no more",
+        "_hibernation",
+        "raft.server.has_broken = raft.server.has_broken or is_broken",
+    ),
+    instead(
+        "sleeps before all members vouch",
+        "_hibernation",
+        "peer.rest_round < raft.rest_round",
+        "False",
+    ),
+    instead(
+        "takes a late heartbeat for a new one",
+        "_hibernation",
+        "heartbeat.context <= raft.rest_round",
+        "False",
+    ),
+    instead(
+        "sleeps though a member lacks entries",
+        "_hibernation",
+        "peer.state != REPLICATE or peer.match != raft.log.last_index",
+        "False",
+    ),
+    instead(
+        "hibernates with who does not know of it",
+        "_hibernation",
+        "pair_of(raft.server, peer.id) == NULL or not pair_of(raft.server, peer.id).is_heard",
+        "False",
+    ),
+    Mutant(
+        "lets beats prolong a lease",
+        "_hibernation",
+        "raft.peers[at].heard_tick = raft.now - passed\n",
+        "raft.peers[at].heard_tick = raft.now - passed\n"
+        "                if {on}:\n"
+        "                    raft.peers[at].round_tick = raft.now - passed\n",
+    ),
 )
 
 SETUP = """
@@ -440,6 +495,7 @@ def look(number: int, seeds: int) -> str:
         import_module(f"framework_jetstream.raft.{source.stem}").set_mistake(number)
     from raft_cluster import Cluster  # noqa: PLC0415
     from raft_script import played, sections  # noqa: PLC0415
+    from test_hibernation import checks  # noqa: PLC0415
 
     for seed in range(seeds):
         try:
@@ -452,6 +508,11 @@ def look(number: int, seeds: int) -> str:
                 return f"thesis {title}"
         except Exception as broken:  # noqa: BLE001
             return f"thesis {title}: {broken!r}"[:150]
+    for check in checks():
+        try:
+            check()
+        except Exception as broken:  # noqa: BLE001
+            return f"hibernation: {broken!r}"[:150]
     return ""
 
 

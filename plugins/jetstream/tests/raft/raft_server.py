@@ -8,6 +8,7 @@ from framework_jetstream.raft._raftface import RaftGroup, read_frame, read_membe
 from framework_jetstream.raft.records import (
     Entry,
     EntryKind,
+    Flag,
     FrameRefused,
     MessageKind,
     Range,
@@ -97,9 +98,16 @@ class Server:
     """A server that may stop at any moment."""
 
     def __init__(
-        self, server_id: int, judge: Judge, settings: Settings, votes: dict | None
+        self,
+        server_id: int,
+        judge: Judge,
+        settings: Settings,
+        votes: dict | None,
+        *,
+        hibernates: bool = False,
     ) -> None:
         self.id = server_id
+        self.hibernates = hibernates
         self.judge = judge
         self.settings = settings
         self.votes_begun = votes
@@ -147,6 +155,7 @@ class Server:
             entries=list(self.log.values()),
             is_faulty=self.is_faulty,
             is_lost=disk.is_lost,
+            hibernates=self.hibernates,
         )
         if self.starts > 1:
             self.group.resume()
@@ -266,7 +275,7 @@ class Server:
             if message.kind == MessageKind.APPEND:
                 self.judge.sends(self, to, message)
             is_ack = message.kind in {MessageKind.APPEND_RESPONSE, MessageKind.HEARTBEAT_RESPONSE}
-            if is_ack and not message.flags:
+            if is_ack and message.flags in {0, Flag.HIBERNATE}:
                 self.judge.acknowledges(self, message.term, message.index)
 
     def _range_frame(self, wanted: Range) -> bytes | None:

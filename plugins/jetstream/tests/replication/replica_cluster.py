@@ -48,9 +48,17 @@ class ReplicaCluster(Cluster):
         self.judge = Judge()
         votes = dict.fromkeys((1, 2, 3), True)
         self.servers = {
-            server_id: ReplicaServer(server_id, self.judge, self.settings, votes, (seed, mistake))
+            server_id: ReplicaServer(
+                server_id,
+                self.judge,
+                self.settings,
+                votes,
+                (seed, mistake),
+                hibernates=self.is_resting and self.rest_rng.random() < 0.97,
+            )
             for server_id in votes
         }
+        self.judge.servers = self.servers
         self.waiting = {server_id: [] for server_id in votes}
         self.seen = Counter[str]()
 
@@ -106,7 +114,7 @@ class ReplicaCluster(Cluster):
         rng = self.rng
         if not self.is_faulty:
             return
-        self.after(rng.expovariate(1 / 25), self.work)
+        self.after(rng.expovariate(1 / 25) + self.lull_ms(0.1), self.work)
         running = [it for it in self.servers.values() if it.is_up and not it.is_paused]
         if not running:
             return
@@ -141,6 +149,7 @@ class ReplicaCluster(Cluster):
     def heal(self) -> None:
         super().heal()
         self.proposals = 0
+        self.seen["hibernates"] += self.judge.hibernates
         self.last: dict[int, tuple[int, int]] = dict.fromkeys(GROUPS, (0, 0))
 
     @override

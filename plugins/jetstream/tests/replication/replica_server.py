@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from framework_jetstream.log import Effect, Kind, Log
 from framework_jetstream.raft.records import Role
 from framework_jetstream.replication._replicaface import Replicas
-from raft_judge import demand
+from raft_judge import UNWATCHED_MS_MAX, demand
 
 from framework.testing.simulation import SimulatedDisk
 
@@ -37,6 +37,33 @@ class Judge:
     leaders: dict[tuple[int, int], int] = field(default_factory=dict)
     """By group and term."""
     reads_done: int = 0
+    hibernates: int = 0
+    unwatched: dict[tuple[int, int], float] = field(default_factory=dict)
+    """By server and group: since when it rests on others who are not what it takes them for."""
+    servers: dict[int, ReplicaServer] = field(default_factory=dict)
+
+    def rests(self, server: ReplicaServer, now_ms: float) -> None:
+        """Who hibernates rests on others for no longer than it takes to see that they are gone."""
+        for group, number in server.numbers.items():
+            self.hibernates += server.replicas.is_hibernating(number)
+            if not self._is_unwatched(server, group):
+                self.unwatched.pop((server.id, group), None)
+                continue
+            since_ms = self.unwatched.setdefault((server.id, group), now_ms)
+            demand(now_ms - since_ms < UNWATCHED_MS_MAX, f"{server.id} rests on who is gone")
+
+    def _is_unwatched(self, server: ReplicaServer, group: int) -> bool:
+        if not server.rests(group):
+            return False
+        term = server.replicas.state(server.numbers[group])[0]
+        there = [
+            it
+            for it in self.servers.values()
+            if it.is_up and not it.is_paused and it.replicas.state(it.numbers[group])[0] == term
+        ]
+        if server.replicas.role(server.numbers[group]) is Role.LEADER:
+            return not all(it in there and it.rests(group) for it in self.servers.values())
+        return not any(it.replicas.role(it.numbers[group]) is Role.LEADER for it in there)
 
     def applies(self, group: int, entry: Entry, chain: bytes) -> None:
         it = entry.term, entry.kind, entry.parts
@@ -76,6 +103,7 @@ class ReplicaServer:
         settings: Of its groups.
         votes: Of all members at the start.
         seeded: A seed, and a mistake that it makes: "not synced", "a state is not kept", or none.
+        hibernates: Whether its groups may.
     """
 
     def __init__(
@@ -85,8 +113,11 @@ class ReplicaServer:
         settings: Settings,
         votes: dict[int, bool],
         seeded: tuple[int, str],
+        *,
+        hibernates: bool = False,
     ) -> None:
         seed, self.mistake = seeded
+        self.hibernates = hibernates
         self.id = server_id
         self.judge = judge
         self.settings = settings
@@ -126,6 +157,10 @@ class ReplicaServer:
     def term(self) -> int:
         return self.replicas.state(self.numbers[GROUPS[0]])[0]
 
+    def rests(self, group: int) -> bool:
+        """Return whether a group hibernates here."""
+        return self.replicas.is_hibernating(self.numbers[group])
+
     def tick(self, ticks: int = 1) -> None:
         self.replicas.tick(ticks)
 
@@ -164,7 +199,11 @@ class ReplicaServer:
         self._settle()
         self.groups = {number: group for group, number in self.numbers.items()}
         self.replicas = Replicas(
-            self.log, server=self.id, seed=self.id * 11 + self.starts, settings=self.settings
+            self.log,
+            server=self.id,
+            seed=self.id * 11 + self.starts,
+            settings=self.settings,
+            hibernates=self.hibernates,
         )
         self.stored = {group: Stored() for group in GROUPS}
         for group, number in self.numbers.items():
@@ -275,6 +314,8 @@ class ReplicaServer:
         for entry in self.replicas.committed():
             if entry.kind is Kind.GROUP:
                 continue
+            if self.is_hurt and entry.group not in self.groups:
+                continue  # what said whose they are is lost
             group = self.groups[entry.group]
             stored = self.stored[group]
             demand(entry.index > stored.index, "an entry is applied twice")

@@ -20,7 +20,7 @@ SEEDS = 200
 CHUNK = 20
 FAULTS = "stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"
 DAMAGE = "wipe", "flip"
-RARE = "compact", "trim", "full", "transfer"
+RARE = "compact", "trim", "full", "transfer", "hibernates"
 """What each part of the seeds comes to, or they say less than they seem to."""
 
 pytestmark = pytest.mark.sim

@@ -115,6 +115,7 @@ cdef int _open(Engine* engine, Command* command) noexcept nogil:
             answer_made(engine, command.id, STATUS_NOT_STORED, 0)
             return CARRIED_OUT
         group.control = command.number
+        group.replica.raft.stays_awake = True  # by it servers know of each other
         group.is_created = 1
         group.next_control = engine.controls
         engine.controls = group

@@ -563,7 +563,7 @@ cdef class Engine:
         self.state.peers = <const framework_port*> PyCapsule_GetPointer(port, FRAMEWORK_PORT_CAPSULE)
         self.state.peers_account = account
         self.state.peers_prefix.chars, self.state.peers_prefix.length = <const char*> self.peers_prefix, <uint32_t> len(prefix)
-        self.state.replicas = replicas_new(self.state.log, server, &wanted, seed)
+        self.state.replicas = replicas_new(self.state.log, server, &wanted, seed, True)
         if self.state.replicas == NULL:
             raise MemoryError
         self.state.replicas.parts.self = &self.state
@@ -705,6 +705,7 @@ cdef class Engine:
         if made == NULL:
             raise MemoryError
         self._join(made, replicas)
+        made.replica.raft.stays_awake = True
 
     def replay(self, update: object) -> set[int]:
         """Apply what was read from the log; return the groups whose first entry has never come: nobody was told that they exist.

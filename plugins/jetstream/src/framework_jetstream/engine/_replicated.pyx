@@ -296,6 +296,7 @@ cdef void _settle_direct(Engine* engine, Group* group) noexcept nogil:
     """Answer direct gets of a stream at all servers that are not far behind; where its leader alone is to, at that."""
     cdef Slot* slot = group.slot
     cdef bint is_follower = not group.leads_term
+    group.replica.raft.stays_awake = slot.stream.limits.allow_direct == READS_OF_LEADER  # it needs a lease at any time
     if slot.opened == NULL or slot.is_restored:
         return
     if not slot.stream.limits.allow_direct or (is_follower and slot.stream.limits.allow_direct == READS_OF_LEADER):

@@ -97,6 +97,7 @@ cdef uint64_t change_members(Raft* raft, int change, uint64_t id) noexcept nogil
     if raft.refused:
         return 0
     members = members_now(raft)[0]
+    raft.server.has_broken = raft.server.has_broken or raft.rest_last != 0  # who is to go may hear nothing more of the group
     raft.refused = _change(raft, &members, change, id)
     if raft.refused:
         return 0

@@ -8,6 +8,7 @@ majority any more gives up by itself.
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_last_term
+from framework_jetstream.raft._hibernation cimport rest_expire
 from framework_jetstream.raft._members cimport heard_voters, is_voter, peer_of, quorum_of
 from framework_jetstream.raft._outgoing cimport hard_state_is_durable, message_new, say, say_durable
 from framework_jetstream.raft._replication cimport append_own, hand_over
@@ -106,6 +107,7 @@ cdef void election_expire(Raft* raft) noexcept nogil:
     """Do what time says: stand when no leader is heard, and lead no longer than a majority is."""
     if raft.role == LEADER:
         raft.heard_ticks = 0
+        rest_expire(raft)
         if heard_voters(raft) < quorum_of(raft):
             become_follower(raft, raft.term, 0)
             return

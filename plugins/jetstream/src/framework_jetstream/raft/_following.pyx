@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_cut_from, log_last_not_after, log_push, log_term_at
+from framework_jetstream.raft._hibernation cimport rest_asked
 from framework_jetstream.raft._losses cimport claims_more, loss_commit, loss_ends, loss_mark
 from framework_jetstream.raft._members cimport members_add, members_committed, members_cut_from, members_read
 from framework_jetstream.raft._raft_messages cimport next_entry
@@ -118,10 +119,13 @@ cdef void _reject(Raft* raft, const RaftMessage* message) noexcept nogil:
 cdef void append_received(Raft* raft, const RaftMessage* message) noexcept nogil:
     """Append what the leader sends, from where the logs agree on."""
     cdef uint64_t through
+    cdef uint64_t last = raft.log.last_index
     if message.index > raft.commit and log_term_at(&raft.log, message.index) != message.log_term:
         _reject(raft, message)
         return
     through = take_entries(raft, message.index, message)
+    if raft.log.last_index != last:
+        raft.is_hibernating = False  # its leader is awake, and rests on nobody
     if through > raft.match_through:
         raft.match_through = through
     commit_to(raft, message.commit if message.commit < through else through)
@@ -147,5 +151,6 @@ cdef bint heartbeat_received(Raft* raft, const RaftMessage* message) noexcept no
     answer.index = _durable(raft)
     answer.commit = _received(raft)
     answer.context = message.context
+    rest_asked(raft, message, &answer)
     say_durable(raft, &answer)
     return True

@@ -5,7 +5,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from framework_jetstream.raft._state cimport Raft, RaftMembers, RaftMessage, RaftReady, RaftServer, RaftSettings
 
 
-cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, const RaftServer* server, uint64_t seed) noexcept nogil
+cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, RaftServer* server, uint64_t seed) noexcept nogil
 cdef void raft_free(Raft* raft) noexcept nogil
 # What was durable when the server stopped, in this order; `members` are those of the snapshot, or of the start; NULL: not known.
 cdef bint raft_begin(

@@ -18,6 +18,7 @@ from framework_jetstream.raft._entries cimport (
     log_begin_at, log_compact, log_drop, log_end_bytes, log_item, log_push, log_release, log_shrink,
 )
 from framework_jetstream.raft._following cimport acknowledge, append_received, commit_to, heartbeat_received
+from framework_jetstream.raft._hibernation cimport rest_end, rest_review
 from framework_jetstream.raft._losses cimport answer_counts, claim_holds, claims_more, raft_lose
 from framework_jetstream.raft._members cimport members_add, members_at, members_begin, members_committed, members_read, peer_of
 from framework_jetstream.raft._outgoing cimport message_new, release_waiting, say_durable
@@ -42,7 +43,7 @@ cdef enum:
 # ---- begin and end -----------------------------------------------------------------------------------------------------
 
 
-cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, const RaftServer* server, uint64_t seed) noexcept nogil:
+cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, RaftServer* server, uint64_t seed) noexcept nogil:
     """Make a group as it is before anything was heard; NULL: no memory.
 
     Args:
@@ -67,6 +68,7 @@ cdef Raft* raft_new(const RaftSettings* settings, uint64_t group, const RaftServ
 cdef void raft_free(Raft* raft) noexcept nogil:
     if raft == NULL:
         return
+    rest_end(raft)
     log_drop(&raft.log)
     free(raft.history)
     free(raft.reads)
@@ -145,7 +147,8 @@ cdef void _release(Raft* raft) noexcept nogil:
 cdef void raft_expire(Raft* raft) noexcept nogil:
     """Do what time says, behind the messages that have come meanwhile: who was not running for a while has to hear first who leads."""
     raft_catch_up(raft)
-    if raft.is_set_aside:
+    rest_review(raft)
+    if raft.is_hibernating or raft.is_set_aside:
         return
     election_expire(raft)
     if raft.role == LEADER and raft.heartbeat_elapsed >= raft.settings.heartbeat_ticks:
@@ -367,6 +370,7 @@ cdef bint raft_ready(Raft* raft, RaftReady* ready) noexcept nogil:
     The caller does it in the order of the fields. It may send and apply while the write is on its way, and ask for the next Ready.
     """
     raft_catch_up(raft)
+    rest_review(raft)
     memset(ready, 0, sizeof(RaftReady))
     _forget_given(raft)
     if raft.role == LEADER:

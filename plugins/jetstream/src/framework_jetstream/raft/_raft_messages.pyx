@@ -11,10 +11,11 @@ What the fields of a message are, of which zero is nothing:
     APPEND              before the first one  its term     commit index         -              some or none
     APPEND_RESPONSE     durable               LOST: loss   -                    received       -
       REJECTED          may agree here        its term     `index` of APPEND    -              -
-    HEARTBEAT           BEHIND: fetch to it   -            commit index         round          -
+    HEARTBEAT           BEHIND: fetch to it   vouches      commit index         round          -
       BARRIER          of the barrier        loss         commit index         round          -
       MATCHED          acknowledged          its term     commit index         round          -
-    HEARTBEAT_RESPONSE  durable               LOST: loss   received             round          -
+    HEARTBEAT_RESPONSE  durable               vouches      received             round          -
+      LOST              durable               loss         received             round          -
     TIMEOUT_NOW         -                     -            -                    -              -
     READ                -                     -            -                    its id         -
     READ_RESPONSE       may be read           -            -                    its id         -
@@ -23,19 +24,21 @@ What the fields of a message are, of which zero is nothing:
       COMPACTED         of the snapshot       its term     commit index         -              -
     SNAPSHOT_FETCH      of it; 0: any         -            offset in bytes      -              -
     SNAPSHOT_CHUNK      of it                 its term     offset in bytes      bytes of all   its members, a piece of it
+    BEAT                -                     vouches      -                    -              -
 
 A PRE_VOTE has the term that its sender would stand in, and so has the answer that grants it; all others have the sender's own.
 A *loss* is the number of what `_losses.pyx` is about. A version that does not know it takes no frame that speaks of one: it hears nothing
-of who has lost something, which is safe.
+of who has lost something, which is safe. By what a server *vouches* is what `_hibernation.pyx` is about; 0: it does not know of that, and
+is told no HIBERNATE, and no BEAT, which is of no group and no term.
 """
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.raft._state cimport (
-    APPEND, APPEND_RESPONSE, BEGIN_ANEW, BEHIND, COMPACTED, ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, FAULTY, FETCH, HEARTBEAT,
-    HEARTBEAT_RESPONSE, KIND_MAX, LOST, MATCHED, PRE_VOTE, PRE_VOTE_RESPONSE, RANGE, READ_RESPONSE, REJECTED, BARRIER, SNAPSHOT_CHUNK,
-    TIMEOUT_NOW, TRANSFER, VOTE, VOTE_RESPONSE, RaftEntry, RaftMessage,
+    APPEND, APPEND_RESPONSE, BARRIER, BEAT, BEGIN_ANEW, BEHIND, COMPACTED, ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, FAULTY, FETCH,
+    HEARTBEAT, HEARTBEAT_RESPONSE, HIBERNATE, KIND_MAX, LOST, MATCHED, PRE_VOTE, PRE_VOTE_RESPONSE, RANGE, READ_RESPONSE, REJECTED,
+    SNAPSHOT_CHUNK, TIMEOUT_NOW, TRANSFER, VOTE, VOTE_RESPONSE, RaftEntry, RaftMessage,
 )
 
 cdef enum:
@@ -110,11 +113,11 @@ cdef bint _flags_are_good(const RaftMessage* message) noexcept nogil:
     elif message.kind == APPEND_RESPONSE:
         allowed = REJECTED if message.flags & REJECTED else LOST
     elif message.kind == HEARTBEAT_RESPONSE:
-        allowed = LOST | FAULTY
+        allowed = LOST | FAULTY if not message.flags & HIBERNATE else HIBERNATE
     elif message.kind == VOTE:
         allowed = TRANSFER
     elif message.kind == HEARTBEAT:
-        allowed = BEHIND | BARRIER | BEGIN_ANEW | MATCHED
+        allowed = BEHIND | BARRIER | BEGIN_ANEW | MATCHED if not message.flags & HIBERNATE else HIBERNATE
     elif message.kind == RANGE:
         allowed = COMPACTED
     return not message.flags & ~allowed
@@ -129,6 +132,8 @@ cdef bint _fields_are_good(const RaftMessage* message) noexcept nogil:
     cdef int kind = message.kind
     if message.flags & (LOST | BARRIER) and not message.log_term:
         return False
+    if kind == BEAT or (kind in (HEARTBEAT, HEARTBEAT_RESPONSE) and message.flags & HIBERNATE):
+        return message.log_term != 0 and message.index == (message.commit if kind == HEARTBEAT_RESPONSE else 0)
     if kind in (PRE_VOTE, VOTE):
         return _is_of_entry(message) and message.log_term < message.term
     if kind in (APPEND, RANGE, FETCH, SNAPSHOT_CHUNK) and not _is_of_entry(message):

@@ -3,11 +3,13 @@
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport resume, stand, transfer_begin
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
+from framework_jetstream.raft._hibernation cimport beat_received, pair_beat, server_beats, server_begin
 from framework_jetstream.raft._losses cimport raft_lose
 from framework_jetstream.raft._members cimport members_read, members_write, peer_of
 from framework_jetstream.raft._raft_messages cimport (
@@ -19,7 +21,8 @@ from framework_jetstream.raft._raft cimport (
 )
 from framework_jetstream.raft._reads cimport lease_is_valid, read_begin
 from framework_jetstream.raft._state cimport (
-    MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, Raft, RaftEntry, RaftMembers, RaftMessage, RaftReady, RaftServer, RaftSettings,
+    BEAT, HEARTBEAT, HIBERNATE, MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, Raft, RaftEntry, RaftMembers, RaftMessage, RaftReady,
+    RaftServer, RaftSettings,
 )
 
 from framework_jetstream.raft.records import (
@@ -145,9 +148,11 @@ cdef class RaftGroup:
         entries: The log that was durable.
         is_faulty: Whether what entries have led to can't be read.
         is_lost: Whether what was durable is lost; then there are no entries.
+        hibernates: Whether it may; a version that does not know of it refuses frames that tell of it.
     """
 
     cdef RaftServer shared
+    cdef bint beats_due
     cdef Raft* raft
     cdef dict held  # by index: bytes of entries that were written, as far as they may be sent
     cdef list passing  # what others point into until it is written
@@ -155,13 +160,13 @@ cdef class RaftGroup:
     def __cinit__(
         self, *, uint64_t group, uint64_t server, uint64_t seed, settings: Settings, hard_state: tuple[int, int] = (0, 0),
         snapshot: tuple[int, int] = (0, 0), members: dict[int, bool] | None = None, entries: list[Entry] | None = None,
-        is_faulty: bool = False, is_lost: bool = False,
+        is_faulty: bool = False, is_lost: bool = False, hibernates: bool = False,
     ) -> None:
         cdef RaftSettings wanted = settings_of(settings)
         cdef RaftMembers begun
         self.held = {}
         self.passing = []
-        self.shared.id = server
+        server_begin(&self.shared, server, seed, hibernates)
         self.raft = raft_new(&wanted, group, &self.shared, seed)
         if self.raft == NULL:
             raise MemoryError
@@ -179,6 +184,7 @@ cdef class RaftGroup:
 
     def __dealloc__(self) -> None:
         raft_free(self.raft)
+        free(self.shared.pairs)
 
     def resume(self) -> None:
         """Hear that the server was started again: others may have been, too, and vote for nobody yet."""
@@ -187,7 +193,19 @@ cdef class RaftGroup:
     def tick(self, ticks: int = 1) -> None:
         """Let ticks pass."""
         self.shared.now += <uint64_t> ticks
+        self.beats_due = server_beats(&self.shared, &self.raft.settings) or self.beats_due
         raft_expire(self.raft)
+
+    def beats(self) -> list[tuple[int, bytes]]:
+        """Return what is to be told other servers of all groups, if it is time to: frames, and to whom."""
+        cdef RaftMessage message
+        cdef size_t at
+        frames = []
+        for at in range(self.shared.pair_count if self.beats_due else 0):
+            if pair_beat(&self.shared, &self.shared.pairs[at], &self.raft.settings, &message):
+                frames.append((message.to, _frame_bytes(self.raft.id, message.to, [_message_bytes(&message, b"")])))
+        self.beats_due = False
+        return frames
 
     def step(self, sender: int, frame: bytes) -> FrameRefused:
         """Take up a frame; say why it is refused, or that a message of it is."""
@@ -202,7 +220,11 @@ cdef class RaftGroup:
         for _ in range(count):
             at = next_message(at, &message)
             message.sender, message.to = sender, self.raft.id
-            if not raft_step(self.raft, &message):
+            if not self.shared.number and (message.kind == BEAT or (message.kind == HEARTBEAT and message.flags & HIBERNATE)):
+                return FrameRefused.LIES
+            if message.kind == BEAT:
+                beat_received(&self.shared, &message)
+            elif not raft_step(self.raft, &message):
                 refused = FrameRefused.LIES
         return FrameRefused(refused)
 
@@ -387,6 +409,11 @@ cdef class RaftGroup:
     def has_lease(self) -> bool:
         """Whether nobody else can lead now."""
         return lease_is_valid(self.raft)
+
+    @property
+    def is_hibernating(self) -> bool:
+        """Whether it expects to hear nothing."""
+        return bool(self.raft.is_hibernating)
 
     @property
     def loss(self) -> int:

@@ -10,6 +10,7 @@ difference over that time. It is void for the rest of the term when somebody was
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport room_for
+from framework_jetstream.raft._hibernation cimport rest_stir
 from framework_jetstream.raft._outgoing cimport message_new, say
 from framework_jetstream.raft._replication cimport heartbeat_all
 from framework_jetstream.raft._state cimport (
@@ -68,6 +69,7 @@ cdef bint _lead_read(Raft* raft, RaftRead* read) noexcept nogil:
         raft.refused = REFUSED_TOO_EARLY  # what others have committed before is not known yet (6.4, step 1)
         return False
     read.index = raft.commit
+    rest_stir(raft)
     if lease_is_valid(raft):
         _answer(raft, read)
         return True

@@ -9,6 +9,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_end_bytes, log_last_not_after, log_length, log_push, log_term_at
 from framework_jetstream.raft._following cimport commit_to
+from framework_jetstream.raft._hibernation cimport rest_answered, rest_begin_round, rest_tell
 from framework_jetstream.raft._losses cimport barriers_propose, loss_tell
 from framework_jetstream.raft._members cimport is_voter, members_now, quorum_match
 from framework_jetstream.raft._outgoing cimport message_new, say
@@ -39,6 +40,7 @@ cdef void heartbeat_all(Raft* raft) noexcept nogil:
     raft.round += 1
     raft.round_ticks[raft.round & (ROUNDS_MAX - 1)] = raft.now
     raft.heartbeat_elapsed = 0
+    rest_begin_round(raft)
     for at in range(raft.peer_count):
         peer = &raft.peers[at]
         if peer.id == raft.id:
@@ -56,6 +58,7 @@ cdef void heartbeat_all(Raft* raft) noexcept nogil:
             message.log_term = log_term_at(&raft.log, peer.match)
         peer.next_before = peer.next
         loss_tell(raft, peer, &message)
+        rest_tell(raft, peer, &message)
         say(raft, &message)
 
 
@@ -210,6 +213,7 @@ cdef bint heartbeat_answered(Raft* raft, RaftPeer* peer, const RaftMessage* mess
     _matches(raft, peer, message.index, message.commit)
     if raft.role != LEADER:
         return True
+    rest_answered(raft, peer, message)
     if peer.state == PROBE:
         peer.probe_is_out = False
     elif peer.state == PULLS:

@@ -4,17 +4,23 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from framework_jetstream.raft._entries cimport room_for
+from framework_jetstream.raft._hibernation cimport rest_end
 from framework_jetstream.raft._state cimport CANDIDATE, FOLLOWER, LEADER, PRE_CANDIDATE, PROBE, VOTE_NONE, Raft, RaftPeer, RaftRead
 
 
-cdef uint64_t random_next(Raft* raft) noexcept nogil:
-    """Draw from the group's own sequence (SplitMix64), so that a seed gives the same run again."""
+cdef uint64_t random_of(uint64_t* state) noexcept nogil:
+    """Draw from a sequence (SplitMix64), so that a seed gives the same run again."""
     cdef uint64_t drawn
-    raft.random += <uint64_t> 0x9E3779B97F4A7C15
-    drawn = raft.random
+    state[0] += <uint64_t> 0x9E3779B97F4A7C15
+    drawn = state[0]
     drawn = (drawn ^ (drawn >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
     drawn = (drawn ^ (drawn >> 27)) * <uint64_t> 0x94D049BB133111EB
     return drawn ^ (drawn >> 31)
+
+
+cdef uint64_t random_next(Raft* raft) noexcept nogil:
+    """Draw from the group's own sequence."""
+    return random_of(&raft.random)
 
 
 cdef uint32_t _random_below(Raft* raft, uint32_t end) noexcept nogil:
@@ -24,6 +30,7 @@ cdef uint32_t _random_below(Raft* raft, uint32_t end) noexcept nogil:
 cdef void _begin(Raft* raft, int role) noexcept nogil:
     """Begin a role: the clock of elections runs anew, with another timeout (thesis 3.4)."""
     cdef uint32_t at
+    rest_end(raft)
     raft.role = role
     raft.elapsed = 0
     raft.timeout = raft.settings.election_ticks + _random_below(raft, raft.settings.election_ticks)
@@ -46,6 +53,7 @@ cdef void _enter_term(Raft* raft, uint64_t term, uint64_t vote) noexcept nogil:
     raft.match_through = 0
     raft.ack_is_due = False
     raft.may_begin_anew = False
+    raft.rest_round = 0
 
 
 cdef void _refuse_reads(Raft* raft) noexcept nogil:
@@ -104,12 +112,14 @@ cdef void become_leader(Raft* raft) noexcept nogil:
     raft.lease_is_void = False
     raft.term_index = raft.log.last_index + 1
     raft.heartbeat_elapsed = raft.settings.heartbeat_ticks
+    raft.rest_round = 0
+    raft.active_tick = raft.now
     memset(&raft.fetch, 0, sizeof(raft.fetch))
     for at in range(raft.peer_count):
         peer = &raft.peers[at]
         peer.match = raft.stable if peer.id == raft.id else 0
         peer.received = peer.commit_told = peer.round = peer.round_tick = 0
-        peer.loss = peer.loss_round = peer.barrier = peer.barrier_round = 0
+        peer.loss = peer.loss_round = peer.barrier = peer.barrier_round = peer.rest_round = 0
         peer.next = peer.next_before = raft.log.last_index + 1
         peer.heard_tick = raft.now
         peer.state = PROBE

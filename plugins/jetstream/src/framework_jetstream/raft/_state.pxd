@@ -25,6 +25,7 @@ cdef enum:
     OUT_MAX = 4096  # messages that wait to be sent; more are lost, as the network may lose them
     READS_MAX = 4096  # reads that wait for a round of heartbeats
     RANGES_MAX = 64  # of one turn
+    PAIRS_MAX = 1024  # servers that are known to know of hibernation
 
 cdef enum:  # role
     FOLLOWER = 0
@@ -53,12 +54,14 @@ cdef enum:  # kinds of messages; which field says what is told in `_messages.pyx
     RANGE = 13
     SNAPSHOT_FETCH = 14
     SNAPSHOT_CHUNK = 15
-    KIND_MAX = 15
+    BEAT = 16  # of no group
+    KIND_MAX = 16
 
 cdef enum:  # flags of messages
     REJECTED = 1  # of responses: no vote, no match
     MATCHED = 1  # of HEARTBEAT: what was acknowledged and is not committed yet, when a probe of it is not answered
     TRANSFER = 2  # of VOTE: the leader wants it
+    HIBERNATE = 2  # of HEARTBEAT: nothing more is said of the group for now; of HEARTBEAT_RESPONSE: nor here
     BEHIND = 4  # of HEARTBEAT: fetch what is committed, from anybody
     COMPACTED = 8  # of RANGE: it lives in a snapshot only
     LOST = 16  # of APPEND_RESPONSE, HEARTBEAT_RESPONSE: what was durable there is lost, and no barrier is behind it yet
@@ -108,9 +111,26 @@ cdef struct RaftSettings:
     uint32_t range_bytes_max  # of a range or a chunk that is fetched
 
 
+cdef struct RaftPair:  # another server, which knows of hibernation
+    uint64_t server
+    uint64_t number  # by which it vouches: another one after each start, and when it left a group in which others rest on it
+    uint64_t told_tick  # when that was said last
+    uint64_t heard_tick  # of its last BEAT
+    uint64_t before_tick  # of the last one with the number before
+    bint is_heard  # within an election timeout
+
+
 cdef struct RaftServer:  # what all groups of a server share
     uint64_t id  # of the server, and of no other one that ever was
     uint64_t now  # in ticks of the monotonic clock
+    uint64_t number  # by which it vouches, see RaftPair; 0: no group hibernates here
+    uint64_t random
+    uint64_t beat_tick  # of its last BEATs
+    bint has_broken  # what its number vouched for does not hold any more: it gets another one
+    bint has_news  # of another server: groups that hibernate are to be reviewed
+    RaftPair* pairs
+    size_t pair_count
+    size_t pair_room
 
 
 cdef struct RaftMembers:
@@ -134,11 +154,14 @@ cdef struct RaftPeer:  # a member; this server is one of them
     uint64_t loss_round  # of heartbeats: what it says of losses in earlier ones is old
     uint64_t barrier  # index of an entry that was proposed after that; 0: none yet
     uint64_t barrier_round  # of the heartbeat that told it first of its barrier; 0: not yet
+    uint64_t rest_number  # by which it vouched that it hibernates
+    uint64_t rest_round  # of the heartbeat to which it said so
     uint8_t state
     uint8_t vote
     bint is_voter
     bint is_faulty  # as it says
     bint probe_is_out
+    bint may_rest  # it may hibernate, in this term
 
 
 cdef struct RaftTerm:  # entries from `first_index` on are of this term
@@ -238,7 +261,7 @@ cdef struct RaftClaim:  # a server says that this one has acknowledged more than
 
 cdef struct Raft:
     RaftSettings settings
-    const RaftServer* server
+    RaftServer* server
     uint64_t group
     uint64_t id
     uint64_t random
@@ -265,6 +288,12 @@ cdef struct Raft:
     uint64_t loss  # what was durable is lost here: a number that tells this loss from all others; 0: nothing is
     uint64_t barrier  # of the last loss that has ended; 0: none has since the start
     RaftClaim claim  # that something is lost here, by who says to lead
+    bint stays_awake  # its caller does not want that it hibernates
+    bint is_hibernating
+    uint64_t active_tick  # somebody wanted something of its leader
+    uint64_t rest_number  # a follower: by which its leader vouches
+    uint64_t rest_round  # a leader: of the first heartbeat since which each said so; 0: the last one did not. A follower: the last it heard
+    uint64_t rest_last  # a leader: of the last heartbeat that said so, in this term; 0: none did
     uint64_t leader  # 0: none is known
     RaftMembers* history  # memberships from the last committed one on, ascending; the last one counts
     uint32_t history_count

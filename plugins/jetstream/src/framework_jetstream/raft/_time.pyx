@@ -1,10 +1,12 @@
 """Time in a group: it is the server's, and a group hears of it when something happens there, or when time says something.
 
-A caller need not look at a group for `raft_due` ticks, unless it is told something: then the time that has passed counts first.
+A caller need not look at a group for `raft_due` ticks, unless it is told something: then the time that has passed counts first. Groups that
+hibernate it looks at when `RaftServer.has_news`.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from framework_jetstream.raft._hibernation cimport rest_pass
 from framework_jetstream.raft._state cimport LEADER, Raft
 
 cdef enum:
@@ -28,6 +30,8 @@ cdef void raft_catch_up(Raft* raft) noexcept nogil:
     raft.heard_ticks = _later(raft.heard_ticks, ticks)
     raft.quiet_ticks = _later(raft.quiet_ticks, ticks)
     raft.heartbeat_elapsed = _later(raft.heartbeat_elapsed, ticks)
+    if raft.is_hibernating:
+        rest_pass(raft)
 
 
 cdef inline uint32_t _left(uint64_t passed, uint64_t of, uint32_t due) noexcept nogil:
@@ -36,10 +40,12 @@ cdef inline uint32_t _left(uint64_t passed, uint64_t of, uint32_t due) noexcept 
 
 
 cdef uint32_t raft_due(const Raft* raft) noexcept nogil:
-    """Return after how many ticks time says something, 1 at least: a caller need not look before, unless something else happens."""
+    """Return after how many ticks time says something, 0: it does not. A caller need not look before, unless something else happens."""
     cdef uint32_t election = raft.settings.election_ticks
     cdef uint32_t due = DUE_MAX
     cdef uint32_t at
+    if raft.is_hibernating or raft.is_set_aside:
+        return 0
     if raft.transferee or raft.fetch.is_out or raft.quiet_ticks < election:
         return 1  # the window is released as entries are applied
     if raft.log.window_first <= raft.log.last_index:

@@ -44,6 +44,7 @@ class MessageKind(IntEnum):
     RANGE = 13
     SNAPSHOT_FETCH = 14
     SNAPSHOT_CHUNK = 15
+    BEAT = 16
 
 
 class Flag(IntFlag):
@@ -53,6 +54,8 @@ class Flag(IntFlag):
     MATCHED = 1
     """Of a heartbeat."""
     TRANSFER = 2
+    HIBERNATE = 2
+    """Of heartbeats and their answers; `TRANSFER` is of votes."""
     BEHIND = 4
     COMPACTED = 8
     LOST = 16

@@ -11,5 +11,6 @@ cdef void frame_range(Replicas* replicas, Replica* replica, const RaftRange* wan
 cdef void frame_piece(
     Replicas* replicas, Replica* replica, const RaftRange* wanted, uint64_t total, const char* piece, uint32_t length
 ) noexcept nogil
+cdef void frame_beats(Replicas* replicas) noexcept nogil
 cdef void frames_finish(Replicas* replicas) noexcept nogil
 cdef void frames_free(Replicas* replicas) noexcept nogil

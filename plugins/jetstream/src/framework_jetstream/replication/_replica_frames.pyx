@@ -8,6 +8,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at, room_for
+from framework_jetstream.raft._hibernation cimport pair_beat
 from framework_jetstream.raft._members cimport members_write
 from framework_jetstream.raft._raft_messages cimport EntryHead, FrameHead, MessageHead, entry_begin, frame_begin, message_begin
 from framework_jetstream.raft._state cimport (
@@ -171,6 +172,15 @@ cdef void frame_range(Replicas* replicas, Replica* replica, const RaftRange* wan
             _frame_state(replicas, replica, wanted)
     else:
         _frame_entries(replicas, replica, wanted)
+
+
+cdef void frame_beats(Replicas* replicas) noexcept nogil:
+    """Tell each server that knows of hibernation that this one is there."""
+    cdef RaftMessage message
+    cdef size_t at
+    for at in range(replicas.shared.pair_count):
+        if pair_beat(&replicas.shared, &replicas.shared.pairs[at], &replicas.settings, &message):
+            _begin(replicas, &message, 0)
 
 
 cdef void frames_finish(Replicas* replicas) noexcept nogil:

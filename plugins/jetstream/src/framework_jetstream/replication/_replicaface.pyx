@@ -56,16 +56,17 @@ cdef class Replicas:
         server: Number of this server, which no other one has.
         seed: Of the random numbers of elections.
         settings: What each group keeps to.
+        hibernates: Whether groups may.
     """
 
     cdef ReplicasStruct* replicas
     cdef Committer committer
     cdef Log log
 
-    def __cinit__(self, Log log not None, *, uint64_t server, uint64_t seed, settings: Settings) -> None:
+    def __cinit__(self, Log log not None, *, uint64_t server, uint64_t seed, settings: Settings, hibernates: bool = True) -> None:
         cdef RaftSettings wanted = settings_of(settings)
         self.log = log
-        self.replicas = replicas_new(log.log, server, &wanted, seed)
+        self.replicas = replicas_new(log.log, server, &wanted, seed, hibernates)
         if self.replicas == NULL:
             raise MemoryError
         self.committer = replicated_committer(self.replicas)
@@ -180,6 +181,10 @@ cdef class Replicas:
     def role(self, uint32_t number) -> Role:
         """Return what this server is in a group."""
         return Role(self.found(number).raft.role)
+
+    def is_hibernating(self, uint32_t number) -> bool:
+        """Return whether nothing is said of a group for now."""
+        return bool(self.found(number).raft.is_hibernating)
 
     def is_lost(self, uint32_t number) -> bool:
         """Return whether what this server had of a group is lost, and no barrier is behind it yet."""

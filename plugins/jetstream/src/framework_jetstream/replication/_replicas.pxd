@@ -9,7 +9,7 @@ In each turn time comes first, then frames, then what time says, then proposals;
 (`log/_performing.pxd`).
 No turn walks over all groups. Something is done for those that are *touched*: by a message, a proposal, a write that is on its way, or
 time, which finds them by when they are due (`_schedule.pyx`). Who calls a function of Raft for a group, or changes what it holds, says
-`replica_touch` before. Whoever follows what groups come to looks at those that are *unsettled*: touched, or applied to, since he has looked.
+`replica_touch` before. Who follows what groups come to looks at those that are *unsettled*: touched, or applied to, since he has looked.
 
 A group begins with `replica_open`; what is in the log of it comes through `committed`, and with `replicas_begin` all groups go on.
 """
@@ -151,7 +151,7 @@ cdef struct Replicas:
     uint64_t lies  # frames, or messages, that no server sends that keeps to the rules
 
 
-cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* settings, uint64_t seed) noexcept nogil
+cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* settings, uint64_t seed, bint hibernates) noexcept nogil
 cdef void replicas_free(Replicas* replicas) noexcept nogil
 # Let other servers commit entries of an open group of the log. `members`: what all of them were given at the start; NULL: it is told.
 # NULL: no memory, or there is one of this id.

@@ -1,4 +1,7 @@
-"""Replicated groups of a server: frames, ticks and proposals go to Raft, and what it wants is done."""
+"""Replicated groups of a server: frames, ticks and proposals go to Raft, and what it wants is done.
+
+Size: one way from what comes by what Raft wants to what is applied.
+"""
 
 from libc.errno cimport ENOMEM
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
@@ -14,6 +17,7 @@ from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, Re
 from framework_jetstream.raft._catching_up cimport fetch_give_up
 from framework_jetstream.raft._elections cimport found, resume, stand
 from framework_jetstream.raft._entries cimport log_term_at, room_for
+from framework_jetstream.raft._hibernation cimport beat_received, rest_holds, server_beats, server_begin
 from framework_jetstream.raft._losses cimport raft_lose
 from framework_jetstream.raft._members cimport members_at
 from framework_jetstream.raft._raft_messages cimport FrameHead, frame_check, next_entry, next_message
@@ -21,9 +25,9 @@ from framework_jetstream.raft._raft cimport (
     raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_new, raft_propose, raft_ready, raft_step,
 )
 from framework_jetstream.raft._state cimport (
-    APPEND, RANGE, REFUSED_NOT_LEADER, RaftEntry, RaftMessage, RaftReady,
+    APPEND, BEAT, RANGE, REFUSED_NOT_LEADER, RaftEntry, RaftMessage, RaftReady,
 )
-from framework_jetstream.replication._replica_frames cimport frame_message, frame_range, frames_finish, frames_free
+from framework_jetstream.replication._replica_frames cimport frame_beats, frame_message, frame_range, frames_finish, frames_free
 from framework_jetstream.replication._replica_ids cimport ids_drop, ids_find, ids_free, ids_put
 from framework_jetstream.replication._replica_log cimport (
     entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_begin, snapshot_keep, snapshot_read, staged_new,
@@ -42,12 +46,13 @@ cdef enum:
 # ---- groups ------------------------------------------------------------------------------------------------------------
 
 
-cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* settings, uint64_t seed) noexcept nogil:
+cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* settings, uint64_t seed, bint hibernates) noexcept nogil:
     """Make what has no group yet; NULL: no memory. The log stays until this is freed."""
     cdef Replicas* made = <Replicas*> calloc(1, sizeof(Replicas))
     if made != NULL:
         made.log = log
-        made.server = made.shared.id = server
+        made.server = server
+        server_begin(&made.shared, server, seed, hibernates)
         made.settings = settings[0]
         made.random = seed
     return made
@@ -61,6 +66,7 @@ cdef void replicas_free(Replicas* replicas) noexcept nogil:
     _free_incoming(replicas)
     frames_free(replicas)
     ids_free(&replicas.ids)
+    free(replicas.shared.pairs)
     free(replicas.replicas)
     free(replicas.answers)
     free(replicas)
@@ -196,8 +202,11 @@ cdef void replicas_tick(Replicas* replicas, uint32_t ticks) noexcept nogil:
 
 
 cdef void replicas_expire(Replicas* replicas) noexcept nogil:
-    """Do what time says, in each group in which it says something."""
+    """Do what time says, in each group in which it says something; and tell other servers that this one is there."""
     cdef Replica* replica
+    if server_beats(&replicas.shared, &replicas.settings):
+        frame_beats(replicas)
+    _review(replicas)
     while replicas.expired_tick < replicas.shared.now:
         if replicas.shared.now - replicas.expired_tick > DUE_PLACES:
             replicas.expired_tick = replicas.shared.now - DUE_PLACES
@@ -207,6 +216,19 @@ cdef void replicas_expire(Replicas* replicas) noexcept nogil:
             replica_touch(replicas, replica)
             raft_expire(replica.raft)
             replica = due_take(replicas, replicas.expired_tick)
+
+
+cdef void _review(Replicas* replicas) noexcept nogil:
+    """Let groups wake up that rest on what is not so any more."""
+    cdef size_t at
+    if not replicas.shared.has_news:
+        return
+    replicas.shared.has_news = False
+    for at in range(replicas.count):
+        if not rest_holds(replicas.replicas[at].raft):
+            replica_touch(replicas, replicas.replicas[at])
+            # With the frame that tells of another number goes what vouches by it.
+            raft_expire(replicas.replicas[at].raft)
 
 
 cdef bint _is_honest(const RaftMessage* message) noexcept nogil:
@@ -245,6 +267,9 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
         at = next_message(at, &message)
         message.sender = sender
         message.to = replicas.server
+        if message.kind == BEAT:
+            beat_received(&replicas.shared, &message)
+            continue
         replica = <Replica*> ids_find(&replicas.ids, message.group)
         if replica == NULL:
             replicas.strangers += 1
@@ -388,11 +413,13 @@ cdef void _turn_of(Replicas* replicas, Replica* replica, uint64_t durable_round)
 
 
 cdef void replicas_turn(Replicas* replicas) noexcept nogil:
-    """Do what Raft wants in groups that were touched, as far as the log has room; then frames can be sent, and rounds of the log performed."""
+    """Do what Raft wants in groups that were touched, as far as the log has room; then frames can be sent, and its rounds performed."""
     cdef uint64_t durable_round = log_durable_round(replicas.log)
-    cdef size_t left = replicas.lists[TOUCHED].count
+    cdef size_t left
     cdef Replica* replica
     replicas.is_full = replicas.is_blocked = False
+    _review(replicas)
+    left = replicas.lists[TOUCHED].count
     while left:
         replica = replica_take(replicas, TOUCHED)
         left -= 1

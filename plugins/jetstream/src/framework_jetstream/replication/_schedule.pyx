@@ -5,6 +5,7 @@ When that is stands in a wheel of ticks, in which a group stands once. Who is no
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from framework_jetstream.raft._hibernation cimport server_due
 from framework_jetstream.raft._time cimport raft_catch_up, raft_due
 from framework_jetstream.replication._replicas cimport DUE_PLACES, TOUCHED, UNSETTLED, ReplicaList
 
@@ -98,10 +99,13 @@ cdef void _due_drop(Replica* replica) noexcept nogil:
 
 
 cdef void due_put(Replicas* replicas, Replica* replica) noexcept nogil:
-    """Remember when a group is due."""
-    cdef uint64_t tick = replicas.shared.now + min(raft_due(replica.raft), <uint32_t> (DUE_PLACES - 1))
-    cdef Replica** link = &replicas.due[tick & (DUE_PLACES - 1)]
+    """Remember when a group is due, if it is."""
+    cdef uint32_t ticks = raft_due(replica.raft)
+    cdef Replica** link
     _due_drop(replica)
+    if not ticks:
+        return
+    link = &replicas.due[(replicas.shared.now + min(ticks, <uint32_t> (DUE_PLACES - 1))) & (DUE_PLACES - 1)]
     replica.next_due = link[0]
     if replica.next_due != NULL:
         replica.next_due.due_link = &replica.next_due
@@ -119,8 +123,11 @@ cdef Replica* due_take(Replicas* replicas, uint64_t tick) noexcept nogil:
 
 cdef uint32_t due_next(const Replicas* replicas) noexcept nogil:
     """Return after how many ticks time says something; 0: it does not."""
+    cdef uint32_t most = server_due(&replicas.shared, &replicas.settings)
     cdef uint32_t ticks
-    for ticks in range(1, DUE_PLACES + 1):
+    if most > DUE_PLACES:
+        most = DUE_PLACES
+    for ticks in range(1, most + 1):
         if replicas.due[(replicas.expired_tick + ticks) & (DUE_PLACES - 1)] != NULL:
             return ticks
-    return 0
+    return most if most < DUE_PLACES else 0
