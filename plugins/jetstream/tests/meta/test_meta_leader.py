@@ -198,6 +198,25 @@ def test_a_server_is_removed_and_its_replicas_go_to_others():
     assert len(duty.operation.target) == 3
 
 
+def test_duties_are_looked_for_when_something_has_changed(monkeypatch):
+    office = Office()
+    office.propose(office.create())
+    looks = []
+    duties = office.leader.duties
+    monkeypatch.setattr(office.leader, "duties", lambda: looks.append(1) or duties())
+    assert [office.leader.duty() for _ in range(3)] == [None] * 3
+    assert len(looks) == 1
+
+    gone = office.found().group.peers[0]
+    office.propose(office.leader.remove_server(gone))
+    assert gone not in office.propose(office.leader.duty()).operation.target
+    assert office.leader.duty() is None
+    office.leader.tell_time(OFFLINE_AFTER_NS)
+    looks.clear()
+    assert [office.leader.duty() for _ in range(3)] == [None] * 3
+    assert len(looks) == 1
+
+
 def test_a_running_server_with_the_last_replica_is_not_removed():
     office = Office()
     office.propose(office.create(1))

@@ -549,7 +549,7 @@ class MetaGroup(Component):
             return
         self._take_up_servers()
         if self._ticks % _DUTY_TICKS == 0:
-            self.decisions.decide(lambda: next(self.leader.duties(), None))
+            self.decisions.decide(self.leader.duty)
         servers = self._view.machine.state.servers
         change = next_change(state, servers, self._view.is_online)
         if change is not None and not self._is_changing:

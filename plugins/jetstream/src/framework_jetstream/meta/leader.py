@@ -5,6 +5,8 @@ leads, nobody else's entries come between, so what it foresees is what comes, in
 when it leads no more, the forecast goes with the office. A new leader begins when it has applied
 all entries of the terms before, so none of them can surprise it.
 
+Size: one method for each thing that can be asked of it.
+
 Source: nats-server `jetstream_cluster.go`, `jsClusteredStreamRequest`,
 `jsClusteredStreamUpdateRequest`, `jsClusteredConsumerRequest`, `processUpdateStreamAssignment`.
 """
@@ -97,6 +99,8 @@ class MetaLeader:
         self._numbers = 0
         self._unix_ns = 0
         self._forecast: MetaMachine | None = None
+        self._idle_at: tuple[int, frozenset[str]] | None = None
+        """At which index of the state, and with whom there, nothing was to be done."""
 
     @property
     def is_in_office(self) -> bool:
@@ -112,6 +116,7 @@ class MetaLeader:
         if self._machine.is_behind:
             return False
         self._forecast = self._machine.fork()
+        self._idle_at = None
         return True
 
     def leave_office(self) -> None:
@@ -419,6 +424,19 @@ class MetaLeader:
             others = [it for it in hosts_of(known) if it != found]
             self._choices.check_losses(self.state, asset, known, others)
         return self._propose(RemoveServer(found))
+
+    def duty(self) -> Proposal | None:
+        """Return what is to be done next without being asked; None: nothing, as far as is known.
+
+        Cost: that of `duties`, but for when nothing has changed since there was nothing to do.
+        """
+        state = self.state
+        online = frozenset(it for it in state.servers if self._choices.is_online(it))
+        if self._idle_at == (state.index, online):
+            return None
+        found = next(self.duties(), None)
+        self._idle_at = (state.index, online) if found is None else None
+        return found
 
     def duties(self) -> Iterator[Proposal]:
         """Yield what is to be done without being asked, one after the other proposed.
