@@ -20,6 +20,7 @@ from shared_streams import fill, is_whole, led_by, stored, told
 from framework.testing import OURS, NatsCli
 
 EAGER = str(Path(__file__).with_name("eager_meta.py"))
+FULL = str(Path(__file__).with_name("full_lost_and_found.py"))
 MORE = 12
 """Changes of another stream: so many entries are not kept one by one."""
 KEY = "a key of thirty-two characters.."
@@ -199,6 +200,26 @@ def test_a_stream_that_can_not_be_set_aside_stays(fleet, tmp_path, log_in):
     found_at(servers[name])
     [reason] = reasons(store)
     assert reason["last_seq"] == MESSAGES
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Let all servers have no room for an archive at first."""
+    plugins = (*shared_clusters.PLUGIN, "-plugin", EAGER, "-plugin", FULL)
+    monkeypatch.setattr(shared_clusters, "PLUGIN", plugins)
+
+
+@pytest.mark.usefixtures("full")
+def test_a_stream_stays_until_the_disk_has_room(fleet, tmp_path, log_in):
+    servers = start(fleet, tmp_path)
+    name, _, _ = miss_deletion(servers, log_in)
+    store = store_of(tmp_path, name)
+    servers[name] = fleet.restart(servers[name])
+    found_at(servers[name], "stays in the log, since .*No space left on device")
+    found_at(servers[name])
+    [reason] = reasons(store)
+    assert reason["last_seq"] == MESSAGES
+    assert len(list((store / "lost+found").iterdir())) == 1
 
 
 @pytest.mark.usefixtures("eager", "sealed")
