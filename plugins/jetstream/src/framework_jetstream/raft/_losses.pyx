@@ -13,9 +13,9 @@ an earlier leader nothing can be committed any more. In the term T itself the se
 acknowledged before is in the leader's log before the barrier, if it was committed.
 
 A store that was copied while it ran, and put back later, can't be told from a whole one by itself: its log is an older one. But who leads
-says in a heartbeat only of entries that this server has acknowledged to it. When they are not here, one of the two is wrong. So a *claim* is
-refused like any lie, and changes nothing, until the same server has said so, as leader of one term, in some rounds of heartbeats and for two
-election timeouts, in which nobody else was heard to lead. Then this server has lost something. Its log stays: what is in it was written
+says in a heartbeat only of entries that this server has acknowledged to it. When they are not here, one of the two is wrong. So a claim
+is refused like any lie, and changes nothing, until the same server has said so, as leader of one term, in some rounds of heartbeats and for
+two election timeouts, in which nobody else was heard to lead. Then this server has lost something. Its log stays: what is in it was written
 under the rules, and what was not committed of it gives way as ever. All that a liar gets by it is that this server waits for a barrier; and
 to be heard as the only leader for so long it has to be followed anyway.
 
