@@ -40,6 +40,7 @@ from framework_jetstream.engine._stream_commands cimport slot_close
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.raft._catching_up cimport is_fetching
+from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport (
@@ -329,6 +330,11 @@ cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept no
         return False
     if group.is_repaired or replica.raft.loss or replica.raft.is_faulty:
         _settle_repair(engine, group)
+        if replica.raft.is_faulty and replica.raft.role == LEADER and replica.raft.peer_count > 1:
+            # Whoever was to lead may have been behind, or not have heard of it.
+            stays = True
+            if not replica.raft.transferee:
+                transfer_begin(replica.raft, 0)
         if replica.raft.is_faulty and replica.raft.may_begin_anew and not group.control:
             if group_begins_anew(engine, group):
                 return False
