@@ -10,7 +10,6 @@ jars, and starts without one that does not.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import subprocess
@@ -82,7 +81,7 @@ def prepare() -> Path:
     made = Path(folder, path.name)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pyspark_nats.class_archive", "--train"],
+            [sys.executable, "-m", "pyspark_nats.class_training"],
             check=False,
             env={**os.environ, _TRAINED_BY: str(made)},
             stdin=subprocess.DEVNULL,
@@ -101,36 +100,8 @@ def prepare() -> Path:
     return path
 
 
-def _train() -> None:
-    """Do what most first queries do, and wait until Java has written what it loaded for it."""
-    from pyspark.sql import functions  # noqa: PLC0415 - after Java was found
-
-    from pyspark_nats.session import local_session  # noqa: PLC0415 - the same
-
-    with tempfile.TemporaryDirectory() as folder:
-        spark = local_session({"spark.sql.warehouse.dir": f"{folder}/warehouse"})
-        # What stands behind `spark.read.format`, without a server.
-        with contextlib.suppress(Exception):
-            spark.read.format("nats").options(servers="nats://127.0.0.1:1", stream="S").load()
-        rows = spark.range(1000).select(functions.col("id").cast("string").alias("data"))
-        rows.write.parquet(f"{folder}/rows")
-        spark.read.parquet(f"{folder}/rows").groupBy("data").count().orderBy("data").collect()
-        rows.mapInArrow(lambda batches: batches, "data string").agg(functions.max("data")).first()
-        rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
-        written = rate.writeStream.format("noop").option("checkpointLocation", f"{folder}/state")
-        written.trigger(availableNow=True).start().awaitTermination()
-        gateway = spark.sparkContext._gateway  # noqa: SLF001 - whose process has to end
-        spark.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait()
-
-
 def main() -> None:
     """Make the archive, and say where it is."""
-    if sys.argv[1:] == ["--train"]:
-        _train()
-        return
     try:
         path = prepare()
     except NatsSourceError as error:
