@@ -89,9 +89,10 @@ cdef inline void dirty_add(State* state, Link* link) noexcept nogil:
 
 
 cdef inline void dirty_leave(State* state, Link* link) noexcept nogil:
-    cdef DirtyList* links = &state.dirty[link.dirty - 1]
+    cdef DirtyList* links
     if not link.dirty:
         return
+    links = &state.dirty[link.dirty - 1]
     link.dirty = 0
     if link.previous_dirty != NULL:
         link.previous_dirty.next_dirty = link.next_dirty
