@@ -217,7 +217,10 @@ class MetaGroup(Component):
         self._has_group = False
         self._perform_for_asset = perform
         self._gate = LossGate(perform)
-        self._saved_index = 0
+        self._index = self._saved_index = 0
+        """Of the last entry that was applied, and of the last one that a saved state has."""
+        self._is_unread = False
+        """There is a state that can't be read: nothing takes its place."""
         self._ticks = 0
         self._told: set[str] = set()
 
@@ -596,9 +599,14 @@ class MetaGroup(Component):
                 index = event.numbers[0]
                 self.leader.follow(index, event.data)
                 self._perform(self._view.machine.apply(index, event.data), index)
-                self._save(index)
+                self._index = index
+                if index - self._saved_index >= _SNAPSHOT_ENTRIES:
+                    self._save()
             case Event.STATE:
                 self._restore(event.data)
+                self._index = event.numbers[0]
+            case Event.SAVE:
+                self._save()
             case Event.UNSURE:
                 self._name_consumers(*event.numbers[:2])
             case Event.REPAIRS:
@@ -627,6 +635,7 @@ class MetaGroup(Component):
         try:
             self._perform(self._view.machine.restore(data), 0)
         except DamagedSnapshot as error:
+            self._is_unread = True
             self._report(f"The state of the meta group can't be read: {error}")
 
     def _name_consumers(self, number: int, question: int) -> None:
@@ -681,12 +690,18 @@ class MetaGroup(Component):
 
         self._ask(Verb.PROPOSE, told, first=data)
 
-    def _save(self, index: int) -> None:
-        """Let the state take the place of entries, now and then."""
-        if index - self._saved_index >= _SNAPSHOT_ENTRIES:
-            self._saved_index = index
-            state = self._view.machine.snapshot()
-            self._ask(Verb.SNAPSHOT_GROUP, lambda _: None, numbers=(index,), first=state)
+    def _save(self) -> None:
+        """Let the state take the place of entries: of many, or of some that hold files."""
+        if self._is_unread or self._index <= self._saved_index:
+            return
+        self._saved_index = index = self._index
+
+        def told(answer: EngineAnswer) -> None:
+            if answer.status:
+                self._saved_index = 0  # the log had no room: another time
+
+        state = self._view.machine.snapshot()
+        self._ask(Verb.SNAPSHOT_GROUP, told, numbers=(index,), first=state)
 
     # -- what follows ----------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from framework_jetstream.engine._groups cimport (
 from framework_jetstream.engine._peers cimport peer_linked
 from framework_jetstream.engine._replicated cimport replicated_join
 from framework_jetstream.engine._state cimport (
-    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, LINK_PEER, NAME_CONSUMERS, OPEN_GROUP,
+    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_SAVE, EVENT_STATE, GROUP_STATE, LINK_PEER, NAME_CONSUMERS, OPEN_GROUP,
     PROPOSE, RESIGN, SET_ASIDE, SNAPSHOT_GROUP, Answer, ConsumerSlot, Slot, command_text, consumer_of, slot_of,
 )
 from framework_jetstream.log._log cimport LogPart
@@ -26,6 +26,7 @@ from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._entries cimport log_last_term
 from framework_jetstream.raft._members cimport members_now
+from framework_jetstream.engine._segments cimport files_are_needed
 from framework_jetstream.raft._raft cimport raft_set_aside
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport replica_snapshot
@@ -36,6 +37,7 @@ cdef enum:
     OF_STREAM = 0
     OF_CONSUMER = 1
     OF_CONTROL = 2
+    SAVE_AGAIN_NS = 1000000000
 
 
 cdef packed struct PeerState:
@@ -79,6 +81,16 @@ cdef void control_apply(Engine* engine, Group* group, const LogEntry* entry, Pro
 cdef void control_restore(Engine* engine, Group* group, const LogEntry* entry) noexcept nogil:
     """Tell what entries have led to that are here no more."""
     _tell(engine, group, EVENT_STATE, entry)
+
+
+cdef void controls_save(Engine* engine) noexcept nogil:
+    """Have what control groups have come to put in place of entries in files to be given up: nothing else takes these from there."""
+    cdef Group* group = engine.controls
+    while group != NULL:
+        if group.replica != NULL and engine.now_ns - group.asked_ns >= SAVE_AGAIN_NS and files_are_needed(engine, group):
+            group.asked_ns = engine.now_ns
+            answer_made(engine, -<int64_t> ((<uint64_t> 1 << CONTROL_EVENTS_SHIFT) + group.control), EVENT_SAVE, 0)
+        group = group.next_control
 
 
 # ---- commands ------------------------------------------------------------------------------------------------------------

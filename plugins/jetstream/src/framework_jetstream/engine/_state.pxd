@@ -106,6 +106,8 @@ cdef enum EventKind:
     EVENT_REPAIRS
     # Of what several servers have: something of it is lost here, and comes from others; the first number 0: it is whole again,
     # REPAIRS_LOSS: it has said so, and counts for nothing until it is.
+    EVENT_SAVE
+    # Of a control group: its entries are in files of the log that are to be given up; SNAPSHOT_GROUP lets them go.
 
 
 cdef enum:
@@ -263,6 +265,8 @@ cdef struct Group:
     uint32_t control
     # Its number as a control group, whose entries Python applies; 0: it is none.
     Group* next_control
+    int64_t asked_ns
+    # Of a control group: when it was told to save what its entries have led to.
     Command* prepared
     # What the description means that the entry has at `prepared_at`; NULL: no entry has been waited with.
     uint64_t prepared_at

@@ -11,6 +11,7 @@ from libc.string cimport memset
 
 from framework_jetstream.engine._answers cimport event_made
 from framework_jetstream.engine._consumer_log cimport consumer_change
+from framework_jetstream.engine._control_groups cimport controls_save
 from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
 from framework_jetstream.engine._replica_states cimport consumer_is_kept, stream_is_kept
@@ -187,6 +188,7 @@ cdef bint _is_said(Engine* engine) noexcept nogil:
         if engine.slots[at] != NULL and engine.slots[at].group != NULL:
             if not _stream_is_saved(engine, engine.slots[at]):
                 return False
+    controls_save(engine)
     return True
 
 

@@ -153,6 +153,9 @@ class Event(IntEnum):
     REPAIRS = 15
     """Of what several servers have: something of it is lost here, and comes from others; number 0:
     it is whole again, `REPAIRS_LOSS`: it counts for nothing until it is."""
+    SAVE = 16
+    """Of a control group: the log can't give up files, since they have entries of it.
+    SNAPSHOT_GROUP lets them go."""
 
 
 TAKES_NOTHING: Final = 2
