@@ -16,7 +16,8 @@ from framework_jetstream.engine._groups cimport (
 from framework_jetstream.engine._peers cimport peer_linked
 from framework_jetstream.engine._replicated cimport replicated_join
 from framework_jetstream.engine._state cimport (
-    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_SAVE, EVENT_STATE, GROUP_STATE, LINK_PEER, NAME_CONSUMERS, OPEN_GROUP,
+    CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_SAVE, EVENT_STATE,
+    GROUP_STATE, LINK_PEER, NAME_CONSUMERS, OPEN_GROUP,
     PROPOSE, RESIGN, SET_ASIDE, SNAPSHOT_GROUP, Answer, ConsumerSlot, Slot, command_text, consumer_of, slot_of,
 )
 from framework_jetstream.log._log cimport LogPart
