@@ -637,6 +637,8 @@ class MetaGroup(Component):
         except DamagedSnapshot as error:
             self._is_unread = True
             self._report(f"The state of the meta group can't be read: {error}")
+        else:
+            self._is_unread = False
 
     def _name_consumers(self, number: int, question: int) -> None:
         """Let the engine know which consumers a stream has, as of the entries that were told."""
