@@ -138,6 +138,12 @@ def large_rows() -> Iterator[tuple[str, Row]]:
     less = {"rss_mib": 1.0, "idle_percent": 1.0, "start_s": 1.0}
     told = ("made_s", "stop_s", "start_cpu_s", "start_rss_mib")
     yield "many streams", Row(measures.many, (*less, *told), ceilings=less)
+    alone = partial(measures.many, count=measures.STREAMS_ALONE, consumers=0)
+    quick = {"made_s": 1.0, "start_s": 1.0}
+    yield (
+        "streams alone",
+        Row(alone, (*quick, "growth", "made_cpu_s", "rss_mib", *told[1:]), ceilings=quick),
+    )
     yield "idle", Row(measures.idle, ("rss_mib", "more_mib"), most={"more_mib": 6})
     core = {"kept": 0.99}
     yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -31,10 +32,13 @@ FETCHES: Final = 5_000
 STREAMS: Final = 1_000
 CONSUMERS: Final = 10
 """Of each stream."""
+STREAMS_ALONE: Final = 10_000
+"""That have no consumers."""
 LARGE_MESSAGES: Final = 10_000_000
 LARGE_SUBJECTS: Final = 1_000_000
 LARGE_S: Final = 120.0
 """A real server may need to count for one consumer, and to read what it has."""
+TENTHS: Final = 10
 IDLE_S: Final = 5.0
 STOP_S: Final = 120.0
 """What a server may take to stop: 2.15.2 takes more than 20 s with many streams."""
@@ -266,18 +270,22 @@ def large(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     }
 
 
-def many(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
-    """Make many streams with consumers, let them be, and start again."""
-    streams = max(round(STREAMS * bench.scale), 1)
+def many(
+    bench: Bench, contestant: Contestant, *, count: int = STREAMS, consumers: int = CONSUMERS
+) -> Mapping[str, float]:
+    """Make many streams, each with consumers, let them be, and start again.
+
+    `growth` is what the last tenth of the streams took, of what the first one did.
+    """
+    streams = max(round(count * bench.scale), TENTHS)
     with bench.fleet() as (fleet, folder):
         server = start_streams(fleet, contestant, folder)
         begin_s = time.perf_counter()
         with Api(server) as api:
-            for at in range(streams):
-                api.add_stream(f"S{at}", f"bench{at}.>")
+            tenths = [_add_streams(api, it) for it in _tenths(streams)]
             config = {"ack_policy": "explicit"}
-            for at in range(streams * CONSUMERS):
-                api.add_consumer(f"S{at // CONSUMERS}", f"C{at % CONSUMERS}", **config)
+            for at in range(streams * consumers):
+                api.add_consumer(f"S{at // consumers}", f"C{at % consumers}", **config)
         made_s = time.perf_counter() - begin_s
         used_mib, cpu_s = rss_mib(server), used_cpu_s(server)
         time.sleep(IDLE_S)
@@ -285,9 +293,14 @@ def many(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
         begin_s = time.perf_counter()
         server.stop(STOP_S)
         stop_s = time.perf_counter() - begin_s
-        again = _asked_again(fleet, server, streams)
+        last = f"S{streams - 1}"
+        again = _asked_again(
+            fleet, server, f"CONSUMER.INFO.{last}.C0" if consumers else f"STREAM.INFO.{last}"
+        )
     return {
         "made_s": made_s,
+        "made_cpu_s": cpu_s,
+        "growth": tenths[-1] / tenths[0],
         "rss_mib": used_mib,
         "idle_percent": idle_percent,
         "stop_s": stop_s,
@@ -295,12 +308,25 @@ def many(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     }
 
 
-def _asked_again(fleet: Fleet, server: ServerProcess, streams: int) -> Mapping[str, float]:
+def _tenths(count: int) -> list[range]:
+    ends = [count * it // TENTHS for it in range(TENTHS + 1)]
+    return [range(begin, end) for begin, end in itertools.pairwise(ends)]
+
+
+def _add_streams(api: Api, numbers: range) -> float:
+    """Make streams one after the other; return the seconds that each took."""
+    begin_s = time.perf_counter()
+    for at in numbers:
+        api.add_stream(f"S{at}", f"bench{at}.>")
+    return (time.perf_counter() - begin_s) / len(numbers)
+
+
+def _asked_again(fleet: Fleet, server: ServerProcess, question: str) -> Mapping[str, float]:
     """Start a server once more; return how long it took to answer, and what it costs then."""
     begin_s = time.perf_counter()
     again = fleet.restart(server)
     with Api(again) as api:
-        api.ask(f"CONSUMER.INFO.S{streams - 1}.C0")
+        api.ask(question)
         start_s = time.perf_counter() - begin_s
         cpu_s, used_mib = used_cpu_s(again), rss_mib(again)
     return {"start_s": start_s, "start_cpu_s": cpu_s, "start_rss_mib": used_mib}

@@ -509,32 +509,30 @@ class JetStream(Component):
         tiers = self._host.limits(account)
         if tiers is None:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
-        known = self._book.get(account, config.name)
-        others = [it for it in self._book.streams(account) if it is not known]
+        others, everybody = self._book.reserved_beside(account, config.name)
         check_stream(tiers, config, others, is_new=is_new)
-        everybody = [it.config for it in self._book.all() if it is not known]
         check_server(self._host.config, config, everybody)
 
     # -- all of an account -----------------------------------------------------------------------
 
     def _names(self, request: JetStream.ApiRequest, _: str) -> None:
         wanted = read(StreamNamesRequest, request.payload, is_strict=self._host.is_strict)
-        found = self._book.streams(request.account, wanted.subject)
-        names = [entry.config.name for entry in found]
+        names = self._book.names(request.account, wanted.subject)
         request.reply.set(answer("stream_names", page(names, wanted.offset, NAMES_MAX, "streams")))
 
     def _list(self, request: JetStream.ApiRequest, _: str) -> None:
         wanted = read(StreamNamesRequest, request.payload, is_strict=self._host.is_strict)
-        entries = self._book.streams(request.account, wanted.subject)
+        names = self._book.names(request.account, wanted.subject)
+        paged = page(names, wanted.offset, 0, "streams")
+        begin = paged["offset"]
+        shown = self._book.named(request.account, names[begin : begin + LIST_MAX])
 
         def finish(counts: Sequence[StreamCount]) -> None:
             infos = [self._info_of(it) for it in counts if it.state]
-            paged = page(entries, wanted.offset, 0, "streams")
-            paged |= {"limit": LIST_MAX, "streams": [plain(info) for info in infos]}
-            request.reply.set(answer("stream_list", paged))
+            told = {**paged, "limit": LIST_MAX, "streams": [plain(info) for info in infos]}
+            request.reply.set(answer("stream_list", told))
 
-        begin = min(max(wanted.offset, 0), len(entries))
-        self._census.take(entries[begin : begin + LIST_MAX], finish)
+        self._census.take(shown, finish)
 
     def _info_of(self, count: StreamCount) -> StreamInfo:
         assert count.state is not None

@@ -333,7 +333,7 @@ class Monitor:
 
     def lose(self, number: int, first: int, last: int) -> None:
         """Say that messages of a stream were found damaged when they were read."""
-        entry = next((it for it in self._book.all() if it.number == number), None)
+        entry = self._book.numbered(number)
         account, stream = (entry.account, entry.config.name) if entry is not None else ("", "")
         if entry is not None and entry.replicas:
             self._server.log.error(
@@ -395,8 +395,7 @@ class Monitor:
         account, stream, consumer = question.account, question.stream, question.consumer
         if question.is_shallow or not account:
             return ()
-        streams = self._book.streams(account)
-        if not streams:
+        if not self._book.names(account):
             text = f'JetStream account "{account}" not found'
             return [_missing("ACCOUNT", text, account)]
         entry = self._book.get(account, stream)

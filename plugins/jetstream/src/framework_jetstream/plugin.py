@@ -152,7 +152,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
             )
         parts.monitor.watch(partial(_trouble, parts), restored.damaged)
         parts.monitor.watch_storage(parts.storage.problems, restored.offline)
-        parts.book.offline.update({(it.account, it.config.name): it for it in restored.offline})
+        parts.book.take_offline(restored.offline)
         parts.link.hear_of_losses(parts.monitor.lose)
         parts.link.start(port)
         if parts.cluster is not None:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import pytest
+from framework_jetstream.api.account_streams import Reservations
 from framework_jetstream.api.errors import ApiFailure
 from framework_jetstream.api.records import StreamConfig
 from framework_jetstream.config import JetStreamConfig
 from framework_jetstream.stream.account_limits import check_server, check_stream, tier_of
-from framework_jetstream.stream.book import StreamEntry
 
 from framework.spec import ALL_TIERS, JetStreamLimits
 
 
-def entry(name="other", **config):
-    made = StreamConfig(name=name, **{"storage": "memory", "num_replicas": 1, **config})
-    return StreamEntry(number=1, account="A", config=made, created_ns=0)
+def stream(name="other", **config):
+    return StreamConfig(name=name, **{"storage": "memory", "num_replicas": 1, **config})
+
+
+def reserved(*streams):
+    found = Reservations()
+    for it in streams:
+        found.add(it)
+    return found
 
 
 def refusal(limits, others=(), *, is_new=True, **config):
     tiers = limits if isinstance(limits, dict) else {ALL_TIERS: limits}
-    wanted = entry("S", **{"max_bytes": -1, **config}).config
+    wanted = stream("S", **{"max_bytes": -1, **config})
     try:
-        check_stream(tiers, wanted, others, is_new=is_new)
+        check_stream(tiers, wanted, reserved(*others), is_new=is_new)
     except ApiFailure as failure:
         return failure.error.err_code
     return None
@@ -49,30 +55,30 @@ def refusal(limits, others=(), *, is_new=True, **config):
     ],
 )
 def test_an_account_has_room_for_so_much(limits, config, code):
-    assert refusal(JetStreamLimits(**limits), [entry(max_bytes=5)], **config) == code
+    assert refusal(JetStreamLimits(**limits), [stream(max_bytes=5)], **config) == code
 
 
 def test_streams_that_are_there_are_not_counted_anew():
     limits = JetStreamLimits(max_streams=1)
 
-    assert refusal(limits, [entry()], is_new=False) is None
+    assert refusal(limits, [stream()], is_new=False) is None
 
 
 def test_tiers_count_their_own_streams_alone():
     tiers = {"R1": JetStreamLimits(max_streams=1), "R3": JetStreamLimits()}
-    three = entry(num_replicas=3)
+    three = stream(num_replicas=3)
 
     assert [tier_of(tiers, it) for it in (0, 1, 2, 3)] == ["R1", "R1", None, "R3"]
     assert refusal(tiers, [three]) is None
-    assert refusal(tiers, [entry()]) == 10027
+    assert refusal(tiers, [stream()]) == 10027
     assert refusal(tiers, num_replicas=2) == 10120
 
 
 def test_a_server_has_room_for_what_all_accounts_reserve():
     server = JetStreamConfig(max_memory=10, max_file=0)
 
-    check_server(server, entry(max_bytes=4).config, [entry(max_bytes=6).config])
+    check_server(server, stream(max_bytes=4), reserved(stream(max_bytes=6)))
     with pytest.raises(ApiFailure, match="memory"):
-        check_server(server, entry(max_bytes=5).config, [entry(max_bytes=6).config])
+        check_server(server, stream(max_bytes=5), reserved(stream(max_bytes=6)))
     with pytest.raises(ApiFailure, match="storage"):
-        check_server(server, entry(max_bytes=-1, storage="file").config, [])
+        check_server(server, stream(max_bytes=-1, storage="file"), reserved())

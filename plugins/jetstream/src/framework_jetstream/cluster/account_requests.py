@@ -48,9 +48,8 @@ class AccountRequests:
     def purge(self, request: JetStream.ApiRequest, account: str) -> None:
         """Delete all streams of an account, one after the other; who asks hears that it begins."""
         check_account_name(account)
-        for asset, _ in self._office.leader.state.streams():
-            if asset.account == account:
-                self._office.decisions.decide(partial(self._office.leader.remove, asset))
+        for asset in list(self._office.leader.state.streams_of(account)):
+            self._office.decisions.decide(partial(self._office.leader.remove, asset))
         request.reply.set(answer("account_purge", {"initiated": True}))
 
     def remove_server(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:

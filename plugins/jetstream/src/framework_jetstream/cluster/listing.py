@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from framework_jetstream.api.answers import LIST_MAX, NAMES_MAX, answer, page
 from framework_jetstream.api.errors import ErrCode, failure
-from framework_jetstream.api.records import PagedRequest, StreamConfig, StreamNamesRequest
+from framework_jetstream.api.records import PagedRequest, StreamNamesRequest
 from framework_jetstream.api.requests import read
 from framework_jetstream.meta.assignments import Asset
-from framework_jetstream.stream.rules import holds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.cluster.office import Office
     from framework_jetstream.jet_stream import JetStream
@@ -35,16 +34,10 @@ class Listing:
         names = self._stream_names(request.account, wanted.subject)
         request.reply.set(answer("stream_names", page(names, wanted.offset, NAMES_MAX, "streams")))
 
-    def _stream_names(self, account: str, subject: str) -> list[str]:
+    def _stream_names(self, account: str, subject: str) -> Sequence[str]:
         """Return names of an account's streams; where there is a subject, of those that hold it."""
-        return sorted(
-            it.stream
-            for it, found in self._office.view.machine.state.streams()
-            if it.account == account
-            and (
-                not subject or holds(msgspec.json.decode(found.config, type=StreamConfig), subject)
-            )
-        )
+        kept = self._office.view.machine.state.account(account)
+        return kept.holding(subject) if subject else kept.names
 
     def list_streams(self, request: JetStream.ApiRequest, _: ApiSubject) -> None:
         """Answer with streams, as who leads each says."""
@@ -53,15 +46,19 @@ class Listing:
         self._list(request, ("streams", "STREAM.INFO."), names, wanted.offset)
 
     def _list(
-        self, request: JetStream.ApiRequest, what: tuple[str, str], names: list[str], offset: int
+        self,
+        request: JetStream.ApiRequest,
+        what: tuple[str, str],
+        names: Sequence[str],
+        offset: int,
     ) -> None:
         """Answer with what leaders say of a page of streams or consumers."""
         kind, subject = what
         begin = min(max(offset, 0), len(names))
-        shown = names[begin : begin + LIST_MAX]
+        shown, total = names[begin : begin + LIST_MAX], len(names)
 
         def done(infos: list[dict[str, Any]], missing: list[str]) -> None:
-            paged = {"total": len(names), "offset": begin, "limit": LIST_MAX, kind: infos}
+            paged = {"total": total, "offset": begin, "limit": LIST_MAX, kind: infos}
             more = {"missing": missing} if missing else {}
             request.reply.set(answer(f"{kind[:-1]}_list", {**paged, **more}))
 

@@ -642,7 +642,7 @@ class MetaGroup(Component):
 
     def _name_consumers(self, number: int, question: int) -> None:
         """Let the engine know which consumers a stream has, as of the entries that were told."""
-        entry = next((it for it in self._book.all() if it.number == number), None)
+        entry = self._book.numbered(number)
         if entry is None:
             return  # it ends
         asset = Asset(entry.account, entry.config.name)

@@ -16,8 +16,7 @@ from framework_jetstream.meta.assignments import Asset, StreamAssignment
 from framework_jetstream.meta.requests import remove_peer
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.stream.account_limits import check_stream, fill_in_window
-from framework_jetstream.stream.book import StreamEntry
-from framework_jetstream.stream.rules import check_create, find_overlap, settled, updated
+from framework_jetstream.stream.rules import check_create, settled, updated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,19 +165,13 @@ class StreamRequests:
 
     def check_room(self, asset: Asset, config: StreamConfig, *, is_new: bool) -> None:
         """Raise ApiFailure where a stream takes subjects, or room, that its account has not."""
-        others = []
-        for known, found in self._office.leader.state.streams():
-            if known.account == asset.account and known != asset:
-                other = msgspec.json.decode(found.config, type=StreamConfig)
-                if find_overlap(config.subjects or (), other.subjects or ()):
-                    raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
-                others.append(
-                    StreamEntry(number=0, account=known.account, config=other, created_ns=0)
-                )
+        kept = self._office.leader.state.account(asset.account)
+        if kept.has_overlap(asset.stream, config):
+            raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
         tiers = self._office.host.limits(asset.account)
         if tiers is None:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
-        check_stream(tiers, config, others, is_new=is_new)
+        check_stream(tiers, config, kept.reserved_without(asset.stream), is_new=is_new)
 
     def delete(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         """Let there be a stream or consumer no more."""

@@ -130,8 +130,10 @@ def account_stats(
         level: Of the API.
     """
     answers = list(said)
-    streams = [(it, found) for it, found in state.streams() if it.account == account]
-    configs = {it: msgspec.json.decode(found.config, type=StreamConfig) for it, found in streams}
+    configs = {
+        it: msgspec.json.decode(found.config, type=StreamConfig)
+        for it, found in state.streams_of(account).items()
+    }
     by_tier = {name: _tier(name, tiers, state, configs, answers) for name in tiers}
     is_one = ALL_TIERS in tiers
     whole = by_tier[ALL_TIERS] if is_one else _sum(by_tier.values())

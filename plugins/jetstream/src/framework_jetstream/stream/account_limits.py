@@ -19,9 +19,9 @@ from framework_jetstream.stream.rules import WINDOW_NS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from framework_jetstream.api.account_streams import Reservations
     from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
     from framework_jetstream.config import JetStreamConfig
-    from framework_jetstream.stream.book import StreamEntry
     from framework_jetstream.stream.census import StreamCount
 
 NO_LIMITS: Final = JetStreamLimits(
@@ -59,7 +59,7 @@ def limits_for(tiers: Mapping[str, JetStreamLimits], replicas: int) -> JetStream
 def check_stream(
     tiers: Mapping[str, JetStreamLimits],
     config: StreamConfig,
-    others: Sequence[StreamEntry],
+    others: Reservations,
     *,
     is_new: bool,
 ) -> None:
@@ -68,35 +68,34 @@ def check_stream(
     Args:
         tiers: Of the account.
         config: With its defaults.
-        others: All other streams of the account.
+        others: By all other streams of the account.
         is_new: It is none that was there.
     """
     limits = limits_for(tiers, config.num_replicas)
     tier = tier_of(tiers, config.num_replicas)
-    same = [it for it in others if tier_of(tiers, it.config.num_replicas) == tier]
-    if is_new and 0 < limits.max_streams <= len(same):
+    same = [it for it in others.all() if tier_of(tiers, it.replicas) == tier]
+    if is_new and 0 < limits.max_streams <= sum(it.streams for it in same):
         raise failure(ErrCode.MAXIMUM_STREAMS_REACHED)
     if 0 < limits.max_consumers < config.max_consumers:
         raise failure(ErrCode.MAXIMUM_CONSUMERS_REACHED)
     in_memory = config.storage == "memory"
     most = limits.max_memory if in_memory else limits.max_storage
     wanted = config.max_bytes if config.max_bytes >= 0 else 1
-    if most >= 0 and reserved_bytes((it.config for it in same), config.storage) + wanted > most:
+    reserved = sum(it.bytes for it in same if it.storage == config.storage)
+    if most >= 0 and reserved + wanted > most:
         raise failure(
             ErrCode.MEMORY_RESOURCES_EXCEEDED if in_memory else ErrCode.STORAGE_RESOURCES_EXCEEDED
         )
     _check_max_bytes(limits, config)
 
 
-def check_server(
-    server: JetStreamConfig, config: StreamConfig, others: Sequence[StreamConfig]
-) -> None:
+def check_server(server: JetStreamConfig, config: StreamConfig, others: Reservations) -> None:
     """Raise ApiFailure where this server has no room for what a stream wants to reserve.
 
     Args:
         server: What there is.
         config: With its defaults.
-        others: All other streams of all accounts.
+        others: By all other streams of all accounts.
     """
     window_ns = server.limits.max_duplicate_window
     if 0 < window_ns < config.duplicate_window:
@@ -108,7 +107,7 @@ def check_server(
     in_memory = config.storage == "memory"
     most = server.max_memory if in_memory else server.max_file
     wanted = config.max_bytes if config.max_bytes >= 0 else 1
-    if most >= 0 and reserved_bytes(others, config.storage) + wanted > most:
+    if most >= 0 and others.bytes_of(config.storage) + wanted > most:
         raise failure(
             ErrCode.MEMORY_RESOURCES_EXCEEDED if in_memory else ErrCode.STORAGE_RESOURCES_EXCEEDED
         )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
+from framework_jetstream.api.account_streams import AccountStreams, Reservations
 from framework_jetstream.api.errors import ErrCode, failure
-from framework_jetstream.stream.rules import find_overlap, holds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from framework.actors import ActorRef
     from framework_jetstream.api.records import StreamConfig
@@ -30,6 +30,7 @@ class StreamEntry(Struct, kw_only=True):
     """By which the engine knows it; never another one's."""
     account: str
     config: StreamConfig
+    """Of an entry in a book, `StreamBook.configure` changes it."""
     created_ns: int
     group: str = ""
     """Name of its group, where the meta group has assigned it; empty: it is this server's alone."""
@@ -59,14 +60,30 @@ class StreamEntry(Struct, kw_only=True):
         return len(self.consumers)
 
 
+class _Account:
+    """The streams of one account."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, StreamEntry] = {}
+        self.kept = AccountStreams()
+
+
+_NONE: Final = _Account()
+"""Of accounts that have none."""
+
+
 class StreamBook:
     """All streams."""
 
     def __init__(self) -> None:
-        self._accounts: Final[dict[str, dict[str, StreamEntry]]] = {}
+        self._accounts: Final[dict[str, _Account]] = {}
+        self._by_number: Final[dict[int, StreamEntry]] = {}
         self._number = 0
+        self.reserved: Final = Reservations()
+        """By the streams of all accounts."""
         self.offline: Final[dict[tuple[str, str], Offline]] = {}
         """Streams that are not served until the next start, by account and name."""
+        self._offline_kept: Final[dict[str, AccountStreams]] = {}
 
     def next_number(self) -> int:
         """Return a number that no stream has had."""
@@ -83,14 +100,18 @@ class StreamBook:
         Raises:
             ApiFailure: There is none.
         """
-        entry = self._accounts.get(account, {}).get(name)
+        entry = self.get(account, name)
         if entry is None:
             raise failure(ErrCode.STREAM_NOT_FOUND)
         return entry
 
     def get(self, account: str, name: str) -> StreamEntry | None:
         """Return a stream, or None."""
-        return self._accounts.get(account, {}).get(name)
+        return self._accounts.get(account, _NONE).entries.get(name)
+
+    def numbered(self, number: int) -> StreamEntry | None:
+        """Return the stream that the engine knows by a number, or None."""
+        return self._by_number.get(number)
 
     def lacks(self, account: str, name: str, consumer: str) -> bool:
         """Return whether a stream, or a consumer of it, is not here, or not all of it."""
@@ -117,26 +138,55 @@ class StreamBook:
         return tuple(filter(None, found))[:FAULTY_MAX]
 
     def put(self, entry: StreamEntry) -> None:
-        """Add a stream."""
-        self._accounts.setdefault(entry.account, {})[entry.config.name] = entry
+        """Add a stream; one of its name that was there is forgotten."""
+        before = self.get(entry.account, entry.config.name)
+        if before is not None:
+            self.remove(before)
+        account = self._accounts.setdefault(entry.account, _Account())
+        account.entries[entry.config.name] = self._by_number[entry.number] = entry
+        account.kept.put(entry.config.name, entry.config)
+        self.reserved.add(entry.config)
 
     def remove(self, entry: StreamEntry) -> None:
-        """Forget a stream."""
-        streams = self._accounts.get(entry.account, {})
-        if streams.get(entry.config.name) is entry:
-            del streams[entry.config.name]
-        if not streams:
-            self._accounts.pop(entry.account, None)
+        """Forget a stream, if it is there."""
+        if not self._has(entry):
+            return
+        account = self._accounts[entry.account]
+        del account.entries[entry.config.name], self._by_number[entry.number]
+        account.kept.remove(entry.config.name)
+        self.reserved.remove(entry.config)
+        if not account.entries:
+            del self._accounts[entry.account]
 
-    def streams(self, account: str, subject: str = "") -> Sequence[StreamEntry]:
-        """Return an account's streams by name; where there is a subject, those that hold it."""
-        found = sorted(self._accounts.get(account, {}).values(), key=lambda it: it.config.name)
-        return [it for it in found if not subject or holds(it.config, subject)]
+    def configure(self, entry: StreamEntry, config: StreamConfig) -> None:
+        """Let a stream have another configuration; it may be one that is not there any more."""
+        if self._has(entry):
+            self.reserved.remove(entry.config)
+            self.reserved.add(config)
+            self._accounts[entry.account].kept.put(config.name, config)
+        entry.config = config
+
+    def _has(self, entry: StreamEntry) -> bool:
+        return self._by_number.get(entry.number) is entry
+
+    def names(self, account: str, subject: str = "") -> Sequence[str]:
+        """Return names of an account's streams, sorted; with a subject, of those that hold it."""
+        kept = self._accounts.get(account, _NONE).kept
+        return kept.holding(subject) if subject else kept.names
+
+    def streams(self, account: str) -> Sequence[StreamEntry]:
+        """Return an account's streams by name."""
+        return self.named(account, self.names(account))
+
+    def named(self, account: str, names: Iterable[str]) -> Sequence[StreamEntry]:
+        """Return streams that are there."""
+        entries = self._accounts.get(account, _NONE).entries
+        return [entries[name] for name in names]
 
     def all(self) -> Iterator[StreamEntry]:
         """Yield the streams of all accounts."""
-        for streams in self._accounts.values():
-            yield from streams.values()
+        for account in self._accounts.values():
+            yield from account.entries.values()
 
     def accounts(self) -> Sequence[str]:
         """Return the accounts that have streams."""
@@ -147,22 +197,30 @@ class StreamBook:
         entry = self.get(account, name)
         return entry.config if entry is not None else None
 
+    def reserved_beside(self, account: str, name: str) -> tuple[Reservations, Reservations]:
+        """Return what is reserved by all other streams: of an account, and of all accounts."""
+        own = self.config_of(account, name)
+        kept = self._accounts.get(account, _NONE).kept
+        return kept.reserved.without(own), self.reserved.without(own)
+
     def check_subjects(self, account: str, config: StreamConfig) -> None:
         """Raise ApiFailure where another stream of the account has subjects of this one."""
-        for other in self._accounts.get(account, {}).values():
-            if other.config.name != config.name and find_overlap(
-                config.subjects or (), other.config.subjects or ()
-            ):
-                raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
-        for it in self.offline.values():
-            if it.account == account and find_overlap(
-                config.subjects or (), it.config.subjects or ()
-            ):
-                raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
+        kept = self._accounts.get(account, _NONE).kept
+        offline = self._offline_kept.get(account, _NONE.kept)
+        if kept.has_overlap(config.name, config) or offline.has_overlap("", config):
+            raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)
+
+    def take_offline(self, streams: Iterable[Offline]) -> None:
+        """Remember streams that are not served."""
+        for it in streams:
+            name = it.config.name
+            self.offline[it.account, name] = it
+            self._offline_kept.setdefault(it.account, AccountStreams()).put(name, it.config)
 
     def forget_offline(self, account: str, name: str) -> None:
         """Let a stream that is not served be deleted."""
-        self.offline.pop((account, name), None)
+        if self.offline.pop((account, name), None) is not None:
+            self._offline_kept[account].remove(name)
 
     def check_online(self, account: str, name: str) -> None:
         """Raise ApiFailure for a stream that is not served."""

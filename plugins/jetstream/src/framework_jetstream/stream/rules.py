@@ -8,16 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from framework.sublist.transform import BadTransform, parse_transform
-from framework.wire.subject import is_subset, is_valid_subject
+from framework.wire.subject import is_valid_subject
 from framework.wire.version import JETSTREAM_API_LEVEL
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
 from framework_jetstream.api.records import Placement, StreamConfig
+from framework_jetstream.api.subject_tree import SubjectTree
 from framework_jetstream.sourcing.rules import check_change, check_sourcing
 from framework_jetstream.storage.records import METADATA, kind_of, number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from framework.sublist.transform import Program
     from framework_jetstream.api.records import RePublish, SubjectTransform
@@ -205,7 +206,7 @@ def _settle_markers(config: StreamConfig) -> None:
 def _settle_subjects(config: StreamConfig) -> None:
     if not config.subjects and config.mirror is None and not config.sources:
         config.subjects = [config.name]
-    seen: list[str] = []
+    tree, seen = SubjectTree(), dict[str, int]()
     for subject in config.subjects or ():
         if not is_valid_subject(subject):
             raise invalid("invalid subject")
@@ -218,10 +219,11 @@ def _settle_subjects(config: StreamConfig) -> None:
                 "$JS.EVENT"
             ):
                 raise invalid("subjects that overlap with jetstream api require no-ack to be true")
-        for other in seen:
-            if do_overlap(subject, other):
-                raise invalid(f'subject "{other}" overlaps with "{subject}"')
-        seen.append(subject)
+        if others := set(tree.overlapping(subject)):
+            first = min(others, key=seen.__getitem__)
+            raise invalid(f'subject "{first}" overlaps with "{subject}"')
+        tree.add(subject, subject)
+        seen[subject] = len(seen)
 
 
 def _settle_transforms(config: StreamConfig) -> None:
@@ -257,12 +259,6 @@ def _settle_transforms(config: StreamConfig) -> None:
 def _words_of(problem: BadTransform) -> str:
     """Return nats-server's words for a bad transform, as far as they tell kinds apart."""
     return "invalid subject" if "must end" in str(problem) else str(problem)
-
-
-def find_overlap(subjects: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether subjects of two streams overlap."""
-    others = tuple(others)
-    return any(do_overlap(subject, other) for subject in subjects for other in others)
 
 
 def check_create(config: StreamConfig, *, is_clustered: bool = False) -> None:
@@ -391,8 +387,3 @@ def _subjects_asked_for(config: StreamConfig) -> bytes:
 
 def _program(change: SubjectTransform | RePublish | None) -> Program | None:
     return parse_transform(change.src, change.dest) if change is not None and change.dest else None
-
-
-def holds(config: StreamConfig, subject: str) -> bool:
-    """Return whether one of a stream's subjects overlaps with one that is asked for."""
-    return any(do_overlap(subject, own) or is_subset(subject, own) for own in config.subjects or ())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.host import Host
     from framework_jetstream.meta.assignments import Group
-    from framework_jetstream.stream.book import StreamEntry
+    from framework_jetstream.stream.book import StreamBook, StreamEntry
 
 _WAITING_MAX: Final = 64
 """Who wait for an answer; the first go."""
@@ -62,6 +62,7 @@ class SharedStream:
     Args:
         owner: The actor of the stream, in whose turns all of this runs.
         entry: What others know of it; it is changed here.
+        book: All streams.
         link: The way to the engine.
         host: The server.
         clock: Returns the Unix time in nanoseconds.
@@ -72,12 +73,14 @@ class SharedStream:
         owner: Owner,
         *,
         entry: StreamEntry,
+        book: StreamBook,
         link: EngineLink,
         host: Host,
         clock: Callable[[], int],
     ) -> None:
         self._owner = owner
         self._entry = entry
+        self._book = book
         self._link = link
         self._host = host
         self._clock = clock
@@ -133,22 +136,24 @@ class SharedStream:
         """Be what an entry says that another server has proposed."""
         saved = saved_from_text(description)
         assert isinstance(saved, SavedStream)
-        self._entry.config = saved.config
+        self._book.configure(self._entry, saved.config)
         self._entry.revision = saved.revision
         self._waiting.clear()  # who has proposed it answers
         self._owner.describe(Verb.FOLLOW_UPDATE, lambda _: None, (index,))
 
     def _change(self, config: StreamConfig, revision: int) -> None:
         entry = self._entry
-        before = entry.config, entry.revision
-        entry.config, entry.revision = config, revision
+        before, before_revision = entry.config, entry.revision
+        self._book.configure(entry, config)
+        entry.revision = revision
         self._is_changing = True
 
         def changed(told: EngineAnswer) -> None:
             self._is_changing = False
             if told.status:
                 if entry.revision == revision:
-                    entry.config, entry.revision = before
+                    self._book.configure(entry, before)
+                    entry.revision = before_revision
                 self._owner.call_later(LATER_S, self.look)
             else:
                 self._owner.configured()

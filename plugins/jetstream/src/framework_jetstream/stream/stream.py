@@ -255,7 +255,12 @@ class Stream(Component):
         if self._entry.replicas:
             self._link.listen_to_stream(self._entry.number, self.actor_ref)
         self._shared = SharedStream(
-            self, entry=self._entry, link=self._link, host=self._host, clock=self._clock
+            self,
+            entry=self._entry,
+            book=self._book,
+            link=self._link,
+            host=self._host,
+            clock=self._clock,
         )
         self._sourcing = Sourcing(
             self,
@@ -500,11 +505,11 @@ class Stream(Component):
         check_origins(config, partial(self._book.config_of, self._entry.account))
         self._check_room(self._entry.account, config)
         self._book.check_subjects(self._entry.account, config)
-        self._entry.config = config
+        self._book.configure(self._entry, config)
 
         def changed(told: EngineAnswer) -> None:
             if told.status:
-                self._entry.config = before
+                self._book.configure(self._entry, before)
                 error = failure(ErrCode.STORAGE_RESOURCES_EXCEEDED).error
                 request.reply.set(refused("stream_update", error))
             else:
