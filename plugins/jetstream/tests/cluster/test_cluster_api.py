@@ -89,6 +89,7 @@ def api(world, said):
             view=world.view,
             leader=None,
             decisions=None,
+            owed=None,
             gathering=None,
             host=host,
             clock=lambda: 0,

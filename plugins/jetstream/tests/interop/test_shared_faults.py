@@ -1,4 +1,4 @@
-"""Clusters that share streams beside servers that should not be there, and under storms."""
+"""Clusters that share streams beside servers that should not be there, in storms and deaths."""
 
 from __future__ import annotations
 
@@ -134,3 +134,27 @@ def test_who_steps_leaders_down_without_end_loses_nothing(fleet, tmp_path, conne
             continue  # it may be stored all the same
     assert acknowledged == sorted(set(acknowledged))
     assert shared.until(lambda: api("STREAM.INFO.S").get("state"))["messages"] >= acknowledged[-1]
+
+
+@pytest.mark.parametrize("leads", [False, True], ids=["a follower", "the meta leader"])
+def test_whoever_dies_each_creation_is_answered(fleet, tmp_path, connect, leads):
+    servers = shared.start(fleet, tmp_path)
+    leader = shared.meta(servers["n1"])["leader"]
+    dying = next(it for it in servers if (it == leader) == leads)
+    api = connect(servers[next(it for it in servers if it not in {dying, leader})], timeout_s=20.0)
+    servers[dying].kill()
+    inboxes = {}
+    for name in (f"D{number}" for number in range(20)):
+        inboxes[name] = api.requests.listen()
+        wanted = {"name": name, "subjects": [name]}
+        api.requests.request(f"$JS.API.STREAM.CREATE.{name}", wanted, inboxes[name])
+    answers = {name: json.loads(api.requests.heard(it)[1]) for name, it in inboxes.items()}
+
+    assert leads or all(it.get("did_create") for it in answers.values()), answers
+    refused = [it["error"]["err_code"] for it in answers.values() if "error" in it]
+    assert set(refused) <= {10008}
+    names = set(api("STREAM.NAMES")["streams"] or ())
+    assert names >= {name for name, it in answers.items() if "error" not in it}
+    for name in names:
+        assert api(f"STREAM.INFO.{name}")["cluster"]["leader"] not in {None, dying}
+        assert json.loads(api.requests.ask(name, b"it")[1])["seq"] == 1

@@ -25,6 +25,7 @@ from framework_jetstream.cluster.gathering import Gathering
 from framework_jetstream.cluster.loss_gate import LossGate
 from framework_jetstream.cluster.membership import next_change
 from framework_jetstream.cluster.office import Office
+from framework_jetstream.cluster.owed_answers import OwedAnswers
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
 from framework_jetstream.engine.verbs import (
     CONTROL_GROUP,
@@ -209,6 +210,14 @@ class MetaGroup(Component):
             request_of=request_of,
         )
         self.decisions = Decisions(self.leader, self._propose)
+        self._owed = OwedAnswers(
+            view=view,
+            leader=self.leader,
+            decisions=self.decisions,
+            host=host,
+            tracking=tracking,
+            clock=clock,
+        )
         self._founder: Founder | None = None
         self._records: dict[str, ServerRecord] = {}
         self._is_changing = False
@@ -222,6 +231,7 @@ class MetaGroup(Component):
         self._is_unread = False
         """There is a state that can't be read: nothing takes its place."""
         self._ticks = 0
+        self._said_faulty: tuple[str, ...] = ()
         self._told: set[str] = set()
 
     @override
@@ -293,6 +303,7 @@ class MetaGroup(Component):
                 view=self._view,
                 leader=self.leader,
                 decisions=self.decisions,
+                owed=self._owed,
                 gathering=gathering,
                 host=self._host,
                 clock=self._clock,
@@ -508,12 +519,15 @@ class MetaGroup(Component):
     def _tick(self) -> None:
         assert self._founder is not None
         now_ns, self._ticks = self.now_ns(), self._ticks + 1
-        founded = self._founder.founded
-        if not self._is_removed and (founded is None or self._ticks % _HELLO_TICKS == 1):
-            self._say(ALL, self._hello(founded.name if founded else ""))
+        founded, faulty = self._founder.founded, self._book.faulty_groups()
+        # What is whole again may be moved at once.
+        is_due = self._ticks % _HELLO_TICKS == 1 or faulty != self._said_faulty
+        if not self._is_removed and (founded is None or is_due):
+            self._said_faulty = faulty
+            self._say(ALL, self._hello(founded.name if founded else "", faulty))
         self._founder.tick(now_ns)
-        faulty = frozenset(self._book.faulty_groups())
-        self._view.fleet.hear(self._view.peer, Sighting(heard_ns=now_ns, faulty=faulty))
+        sighting = Sighting(heard_ns=now_ns, faulty=frozenset(faulty))
+        self._view.fleet.hear(self._view.peer, sighting)
         if self._view.is_founded:
             self._ask(Verb.GROUP_STATE, self._take_state, numbers=(GroupOf.CONTROL,))
         elif self._ticks == _LONE_TICKS:
@@ -523,14 +537,14 @@ class MetaGroup(Component):
             )
         self.tell_later(_TICK_S * self.rng.uniform(0.6, 1.4), MetaGroup._Tick())
 
-    def _hello(self, group: str) -> Hello:
+    def _hello(self, group: str, faulty: tuple[str, ...]) -> Hello:
         return Hello(
             server_id=self._host.server_id,
             domain=self._host.config.domain,
             size=self._server_count,
             group=group,
             record=bytes_from_record(self._describe()),
-            faulty=self._book.faulty_groups(),
+            faulty=faulty,
         )
 
     # -- the group -------------------------------------------------------------------------------
@@ -551,6 +565,7 @@ class MetaGroup(Component):
             self._ask(Verb.STEP_DOWN, lambda _: None, numbers=(GroupOf.CONTROL, 0))
             return
         self._take_up_servers()
+        self._owed.look()
         if self._ticks % _DUTY_TICKS == 0:
             self.decisions.decide(self.leader.duty)
         servers = self._view.machine.state.servers
@@ -616,6 +631,7 @@ class MetaGroup(Component):
             case Event.FOLLOWS:
                 self.leader.leave_office()
                 self.decisions.end()
+                self._owed.end()
             case _:
                 pass
 

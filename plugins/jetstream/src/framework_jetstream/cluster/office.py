@@ -11,12 +11,13 @@ from framework_jetstream.meta.assignments import Asked, Group
 from framework_jetstream.meta.effects import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from framework_jetstream.api.errors import ApiError
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.cluster.decisions import Decisions
     from framework_jetstream.cluster.gathering import Gathering
+    from framework_jetstream.cluster.owed_answers import OwedAnswers
     from framework_jetstream.host import Host
     from framework_jetstream.jet_stream import JetStream
     from framework_jetstream.meta.leader import Existing, MetaLeader
@@ -30,6 +31,7 @@ class Office:
         view: Of the cluster.
         leader: Of the meta group, if this server leads it.
         decisions: The leader's.
+        owed: Answers that others owe for what was decided.
         gathering: Asks who leads streams and consumers.
         host: The server.
         clock: Returns the Unix time in nanoseconds.
@@ -41,6 +43,7 @@ class Office:
         view: ClusterView,
         leader: MetaLeader,
         decisions: Decisions,
+        owed: OwedAnswers,
         gathering: Gathering,
         host: Host,
         clock: Callable[[], int],
@@ -48,17 +51,56 @@ class Office:
         self.view = view
         self.leader = leader
         self.decisions = decisions
+        self._owed = owed
         self.gathering = gathering
         self.host = host
         self.clock = clock
 
     def decide(self, request: JetStream.ApiRequest, kind: str, decide: Callable[[], Any]) -> None:
         """Let something be decided; who leads what it is about answers, unless it is refused."""
-        self.decisions.decide(
-            decide,
-            partial(self.say_outcome, request, kind),
-            partial(self.refuse, request, kind),
-        )
+        made: list[Any] = []
+
+        def decide_once() -> Any:
+            made.append(decide())
+            return made[0]
+
+        def done(outcome: Outcome | Existing | None) -> None:
+            self.say_outcome(request, kind, outcome)
+            if made and (outcome is Outcome.DONE or outcome is made[0]):
+                self._owed.owe(request, kind, made[0])
+
+        self.decisions.decide(decide_once, done, partial(self.refuse, request, kind))
+
+    def decide_by_leader(
+        self,
+        request: JetStream.ApiRequest,
+        kind: str,
+        info: str,
+        decide: Callable[[Sequence[str]], Any],
+    ) -> None:
+        """Let something be decided when it is known who leads what it is about.
+
+        Args:
+            request: That is answered.
+            kind: As the answer is called.
+            info: The request for what it is about, such as `STREAM.INFO.S`.
+            decide: Called with peers: who leads it, and who has all of it.
+        """
+
+        def told(infos: list[dict[str, Any]], _: list[str]) -> None:
+            if infos:
+                order = self._order_of(infos[0])
+                self.decide(request, kind, lambda: decide(order))
+            else:
+                self.refuse(request, kind, api_error(ErrCode.CLUSTER_NOT_AVAILABLE))
+
+        self.gathering.ask(request.account, {info: f"$JS.API.{info}"}, told)
+
+    def _order_of(self, info: dict[str, Any]) -> list[str]:
+        cluster = info.get("cluster") or {}
+        current = [it["name"] for it in cluster.get("replicas") or () if it.get("current")]
+        peers = {it.name: it.peer for it in self.view.machine.state.servers.values()}
+        return [peers[it] for it in (cluster.get("leader"), *current) if it in peers]
 
     def confirm(self, request: JetStream.ApiRequest, kind: str, decide: Callable[[], Any]) -> None:
         """Let something be decided, and answer whether it is."""
@@ -95,6 +137,12 @@ class Office:
 def consumer_of(found: ApiSubject) -> str:
     """Return the consumer that a request names; empty: it is about none."""
     return found.rest[0] if found.kind.startswith("consumer_") and found.rest else ""
+
+
+def led_first(order: Sequence[str], peers: Sequence[str]) -> list[str]:
+    """Return the peers of an asset, those first of which `decide_by_leader` has told."""
+    first = [it for it in order if it in peers]
+    return [*first, *(it for it in peers if it not in first)]
 
 
 def unplaced(storage: str) -> Group:

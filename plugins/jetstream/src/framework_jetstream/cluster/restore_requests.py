@@ -78,7 +78,7 @@ class RestoreRequests:
         planned = office.leader.plan(wanted, [cluster or own])
         peers = planned.group.peers
         here = office.view.peer
-        taker = here if here in peers else next(filter(office.view.is_online, peers), peers[0])
+        taker = here if here in peers else next(filter(office.view.is_heard, peers), peers[0])
         self._send(taker, TakeArchive(bytes_from_record(planned)))
         request.reply.set(None)
 

@@ -64,6 +64,9 @@ class Choices:
         """Return whether a server is there."""
         return self._fleet.is_online(peer, self._now_ns)
 
+    def _is_heard(self, peer: str) -> bool:
+        return self._fleet.is_heard(peer, self._now_ns)
+
     def place(
         self, state: MetaState, request: PlacementRequest, clusters: Sequence[str]
     ) -> tuple[str, tuple[str, ...]]:
@@ -153,7 +156,7 @@ class Choices:
         if replicas == 1 and not stay:
             # Single replicas are no load that is counted: those of one stream are spread.
             many = Counter(it.group.peers[0] for it in state.consumers(stream.asset).values())
-            others = tuple(sorted(others, key=lambda it: (not self.is_online(it), many[it])))
+            others = tuple(sorted(others, key=lambda it: (not self._is_heard(it), many[it])))
         return (*stay, *others)[:replicas]
 
     def stopped_without(self, state: MetaState, peer: str) -> list[Asset]:
@@ -195,13 +198,12 @@ class Choices:
         return sum(self._fleet.is_online(it, self._now_ns) for it in peers)
 
     def _fewest_first(self, state: MetaState, peers: Sequence[str]) -> tuple[str, ...]:
-        """Return peers, those that are online and have the least to do first."""
-        is_online = self._fleet.is_online
+        """Return peers, those that are there and have the least to do first."""
         return tuple(
             sorted(
                 peers,
                 key=lambda it: (
-                    not is_online(it, self._now_ns),
+                    not self._is_heard(it),
                     state.load(it).ha_assets,
                     state.load(it).streams,
                     it,

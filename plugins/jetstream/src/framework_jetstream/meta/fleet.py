@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 OFFLINE_AFTER_NS: Final = 10_000_000_000
 """Without a word; nats-server takes one for offline as soon as the route to it has ended."""
+SILENT_AFTER_NS: Final = 500_000_000
+"""Without an answer to heartbeats of the meta group's leader, of which it sends six meanwhile: what
+is new goes to others, if it can; it is too short a time to call a server offline."""
 
 
 class Sighting(Struct, frozen=True, kw_only=True):
@@ -35,6 +38,7 @@ class Fleet:
     def __init__(self) -> None:
         self._sightings: Final[dict[str, Sighting]] = {}
         self._voters: frozenset[str] | None = None
+        self._silent: frozenset[str] = frozenset()
 
     def hear(self, peer: str, sighting: Sighting) -> None:
         """Take what a server has said."""
@@ -51,6 +55,14 @@ class Fleet:
         have lost (`cluster/loss_gate.py`): of two such servers in three nobody could lead.
         """
         self._voters = voters
+
+    def hear_silence(self, silent: frozenset[str]) -> None:
+        """Take who does not answer the meta group's leader, which is this server."""
+        self._silent = silent
+
+    def is_heard(self, peer: str, now_ns: int) -> bool:
+        """Return whether a server is online, and answers this moment, as far as this one knows."""
+        return peer not in self._silent and self.is_online(peer, now_ns)
 
     def is_online(self, peer: str, now_ns: int) -> bool:
         """Return whether a server was heard a short while ago."""
@@ -76,7 +88,7 @@ class Fleet:
             cluster=server.cluster,
             tags=server.tags,
             is_known=seen is not None and (self._voters is None or peer in self._voters),
-            is_online=self.is_online(peer, now_ns),
+            is_online=self.is_heard(peer, now_ns),
             is_caught_up=seen is not None and seen.is_caught_up,
             memory_bytes=max(0, server.memory_bytes - max(memory, load.memory_bytes)),
             storage_bytes=max(0, server.storage_bytes - max(storage, load.storage_bytes)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from framework_jetstream.meta.assignments import Asset
-from framework_jetstream.meta.fleet import Fleet
+from framework_jetstream.meta.fleet import SILENT_AFTER_NS, Fleet
 from framework_jetstream.meta.peers import peer_from_number
 from framework_jetstream.meta.reports import (
     GroupStatus,
@@ -167,10 +167,16 @@ class ClusterView:
         self.state = state
         voters = frozenset(it.peer for it in state.members if it.votes)
         self.fleet.hear_voters(voters if len(state.members) < _MEMBERS_MAX else None)
+        quiet = {it.peer for it in state.members if it.quiet_ns >= SILENT_AFTER_NS}
+        self.fleet.hear_silence(frozenset(quiet - {self.peer} if state.is_leader else ()))
 
     def is_online(self, peer: str) -> bool:
         """Return whether a server is there."""
         return peer == self.peer or self.fleet.is_online(peer, self.now_ns())
+
+    def is_heard(self, peer: str) -> bool:
+        """Return whether a server answers this moment, as far as the meta leader knows it."""
+        return peer == self.peer or self.fleet.is_heard(peer, self.now_ns())
 
     def assigned(self, name: tuple[str, str, str]) -> Assignment | None:
         """Return who is to have a stream or consumer, and how it is to be.
