@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HOOKSPECS = ROOT / "framework" / "hookspecs.py"
 OFFERED = {
     "JetStream": ROOT / "plugins/jetstream/src/framework_jetstream/hookspecs.py",
+    "gateway": ROOT / "plugins/gateway/src/framework_gateway/hookspecs.py",
     "route": ROOT / "plugins/route/src/framework_route/hookspecs.py",
 }
 """Hooks that first-party plugins offer to others."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from framework.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from framework.peering.checks import collect_checks
     from framework.peering.compression import (
         CODECS_MAX,
         RTT_THRESHOLDS_NS,
@@ -106,6 +107,7 @@ __all__ = [
     "Update",
     "Wait",
     "check_dials",
+    "collect_checks",
     "compression_option",
     "compression_terms",
     "join_host_port",
@@ -167,6 +169,7 @@ __getattr__ = lazy_names(
         "Update": "effects",
         "Wait": "effects",
         "check_dials": "listening",
+        "collect_checks": "checks",
         "compression_option": "compression_options",
         "compression_terms": "compression_options",
         "join_host_port": "url",

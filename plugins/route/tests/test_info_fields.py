@@ -127,5 +127,5 @@ def test_a_plugin_may_refuse_a_route_and_says_why(fleet, write_plugin):
     early.wait_log("come back on Monday")
     first.wait_log("come back on Monday")
     await_mesh(first, broken, other)
-    first.wait_log("Plugin .*gossip.* failed to check a route")
+    first.wait_log("Plugin .*gossip.* failed in what it returned for framework_route_check")
     assert early.document("/routez")["num_routes"] == 0

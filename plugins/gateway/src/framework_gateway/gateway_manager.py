@@ -22,7 +22,7 @@ from framework_gateway.mesh import Mesh
 from framework_gateway.neighbours import neighbours_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from framework.peering import PeerUrl
     from framework.spec import Closed, DialFailed, LinkId, Opened, ServerContext
@@ -40,6 +40,8 @@ class Lasting(Struct):
     """In force."""
     local: GatewayInfo
     """How the server introduces itself to others at the moment."""
+    check: Callable[[GatewayInfo], str] = lambda _: ""
+    """Returns what plugins have against a server."""
     is_dialing: bool = False
     """The server listens, so others may be dialed."""
     tokens: Iterator[int] = field(default_factory=partial(count, 1))
@@ -73,6 +75,9 @@ class GatewayManager(PeerManager):
     class NeighboursChanged(Struct, frozen=True):
         """Other servers of this cluster came or went, or changed what they say of gateways."""
 
+    class Recheck(Struct, frozen=True):
+        """Plugins have learned something of other servers."""
+
     class Gossiped(Struct, frozen=True):
         """A server of this cluster knows of another cluster."""
 
@@ -82,7 +87,12 @@ class GatewayManager(PeerManager):
     def __init__(self, *, server: ServerContext, lasting: Lasting) -> None:
         super().__init__(server=server, kind=LinkKind.GATEWAY)
         self._lasting = lasting
-        self._mesh = Mesh(local=lasting.local, settings=lasting.config.mesh, tokens=lasting.tokens)
+        self._mesh = Mesh(
+            local=lasting.local,
+            settings=lasting.config.mesh,
+            tokens=lasting.tokens,
+            check=lasting.check,
+        )
         self._rounds = DialRounds()
         self._neighbours = neighbours_of(server)
         self._ways: dict[str, LinkId] = {}
@@ -112,6 +122,8 @@ class GatewayManager(PeerManager):
                 self._perform(self._mesh.begin_lame_duck())
             case GatewayManager.NeighboursChanged():
                 self._follow_neighbours()
+            case GatewayManager.Recheck():
+                self._perform(self._mesh.recheck())
             case GatewayManager.Gossiped(gateway, urls):
                 self._perform(self._mesh.receive_gossip(gateway, urls))
             case PeerManager.Stop():

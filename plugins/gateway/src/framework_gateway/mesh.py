@@ -48,7 +48,7 @@ from framework_gateway.peer import INTEREST_ONLY, TRANSITIONING, Connection, Rem
 from framework_gateway.url import parse_gateway_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from framework.peering import PeerUrl
     from framework.spec import LinkId
@@ -67,14 +67,21 @@ class Mesh:
         local: How this server introduces itself.
         settings: See there.
         tokens: Numbers that nobody has had yet, so that no late answer is taken for another.
+        check: Returns what plugins have against a server; empty: nothing.
     """
 
     def __init__(
-        self, *, local: GatewayInfo, settings: MeshSettings, tokens: Iterator[int]
+        self,
+        *,
+        local: GatewayInfo,
+        settings: MeshSettings,
+        tokens: Iterator[int],
+        check: Callable[[GatewayInfo], str] = lambda _: "",
     ) -> None:
         self._local = local
         self._settings = settings
         self._tokens = tokens
+        self._check = check
         self._remotes: dict[str, Remote] = {}
         self._connections: dict[LinkId, Connection] = {}
         self._neighbours: dict[str, str] = {}
@@ -309,6 +316,22 @@ class Mesh:
         rejecting = 'Rejecting connection from gateway "{gateway}"'
         return [NotedOf(link, Level.ERROR, rejecting, {"gateway": gateway}), self._reject(link)]
 
+    def _refuse_checked(self, link: LinkId, info: GatewayInfo) -> Sequence[MeshEffect]:
+        """Say no to a server that plugins have something against; nothing: it may connect."""
+        if not (text := self._check(info)):
+            return []
+        noted = NotedOf(link, Level.ERROR, "{detail}", {"detail": text})
+        return [noted, Dismiss(link, ClosedState.PROTOCOL_VIOLATION, text)]
+
+    def recheck(self) -> Sequence[MeshEffect]:
+        """Dismiss connections that plugins have something against now."""
+        return [
+            effect
+            for it in self._connections.values()
+            if it.info is not None
+            for effect in self._refuse_checked(it.link, it.info)
+        ]
+
     def _is_welcome(self, gateway: str) -> bool:
         if not self._settings.rejects_unknown:
             return True
@@ -335,7 +358,8 @@ class Mesh:
                 Dismiss(link, ClosedState.DUPLICATE_SERVER_NAME),
             ]
         # It may have claimed another name.
-        if refusal := self._refuse_unwelcome(link, info.gateway):
+        refusal = self._refuse_unwelcome(link, info.gateway) or self._refuse_checked(link, info)
+        if refusal:
             return refusal
         connection.gateway = info.gateway
         connection.info, connection.registered_ns = info, now_ns

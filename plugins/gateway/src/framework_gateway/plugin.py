@@ -19,6 +19,7 @@ from framework.spec import (
     Scope,
 )
 from framework.topology import TopologyError, TopologyErrors
+from framework_gateway import hookspecs
 from framework_gateway.config import GatewayConfig, gateway_section
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         CompressionMode,
         ConnectionInfo,
         HealthCheck,
+        HookOffer,
         ListenerSpec,
         MonitorFields,
         ServerContext,
@@ -40,6 +42,12 @@ if TYPE_CHECKING:
 
 GATEWAY_MANAGER: Final = "gateway_manager"
 """Name of the ComponentSpec; `framework_gateway.monitor` has it as well."""
+
+
+@hookimpl
+def framework_addhooks(hooks: HookOffer) -> None:
+    """Offer the hook by which plugins say who may have gateways."""
+    hooks.add_hookspecs(hookspecs)
 
 
 @hookimpl
@@ -120,10 +128,12 @@ def _name_cluster(server: ServerContext, config: GatewayConfig) -> None:
 def _gateway_manager(
     server: ServerContext, *, config: GatewayConfig
 ) -> tuple[type[GatewayManager], Mapping[str, object]]:
-    from framework_gateway.gateway_manager import Lasting  # noqa: PLC0415 - as in `_manager`
+    from framework_gateway.checking import collect_gateway_checks  # noqa: PLC0415 - as `_manager`
+    from framework_gateway.gateway_manager import Lasting  # noqa: PLC0415 - the same
     from framework_gateway.introduction import introduce  # noqa: PLC0415 - the same
 
-    lasting = Lasting(config, introduce(server, config))
+    check = collect_gateway_checks(server, lambda: _tell(server, _manager().Recheck()))
+    lasting = Lasting(config, introduce(server, config), check)
     return _manager(), {"server": server, "lasting": lasting}
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.parts import Parts
-    from framework_jetstream.rivals import RoutePeer
+    from framework_jetstream.rivals import GatewayPeer, RoutePeer
 
 API: Final = "$JS.API."
 _IMPORTS: Final = ("framework_jetstream.parts", "framework_jetstream.recovery")
@@ -295,6 +295,19 @@ def framework_route_check(
     def check(peer: RoutePeer, fields: Mapping[str, object]) -> str:
         parts = _parts.get(server)
         return parts.rivals.refuse(peer, fields) if parts is not None else ""
+
+    return check
+
+
+@hookimpl(optionalhook=True)
+def framework_gateway_check(
+    server: ServerContext, recheck: Callable[[], None]
+) -> Callable[[GatewayPeer], str] | None:
+    """Let no nats-server with JetStream into a supercluster whose servers share streams."""
+
+    def check(peer: GatewayPeer) -> str:
+        parts = _parts.get(server)
+        return parts.rivals.refuse_gateway(peer, recheck) if parts is not None else ""
 
     return check
 

@@ -3,13 +3,13 @@
 Each server tells others of itself every few seconds. Of two servers of ours the one that started
 later yields; beside a nats-server ours does, since that one would wait for a group of its kind. But
 servers that share streams already give none of them up: a nats-server with JetStream that comes to
-their cluster gets no route.
+their cluster gets no route, and one of another cluster no gateway as soon as it has told of itself.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
     from framework.spec import Batch
 
+R = TypeVar("R")
 HEARD: Final = "$SYS.SERVER.*.*"
 """What servers tell of themselves; STATSZ and SHUTDOWN count here."""
 _WORDS_AT: Final = 3
+_REFUSED_MAX: Final = 1024
+"""Servers, and clusters, that are remembered; the first of more are forgotten."""
 _OURS: Final = 1
 """`flags` of a server of ours: it has streams, and none of what groups of nats-server need."""
 
@@ -45,6 +48,18 @@ class RoutePeer(Protocol):
     @property
     def is_ours(self) -> bool:
         """Whether it is no nats-server."""
+
+
+class GatewayPeer(Protocol):
+    """What the gateway plugin tells of a server of another cluster that is connected."""
+
+    @property
+    def server_id(self) -> str:
+        """Of this run of it."""
+
+    @property
+    def cluster(self) -> str:
+        """Where it is."""
 
 
 class Rival(Struct, frozen=True):
@@ -83,6 +98,11 @@ class Rivals:
         self._cluster = cluster
         self._is_founded = is_founded
         self._stronger: dict[str, Rival] = {}
+        self._gateways: dict[str, None] = {}
+        """Clusters that gateways lead to, or have led to."""
+        self._refused: dict[str, str] = {}
+        """Servers there that get no gateway, by id, and why."""
+        self._recheck: Callable[[], None] = lambda: None
 
     @property
     def problem(self) -> str | None:
@@ -108,6 +128,34 @@ class Rivals:
             " in the same domain: turn it off there, or give it a domain of its own"
         )
 
+    def refuse_gateway(self, peer: GatewayPeer, recheck: Callable[[], None]) -> str:
+        """Return why a server of another cluster may have no gateway; empty: it may.
+
+        INFO of gateways does not say who has JetStream, so it is refused when it has told that.
+
+        Args:
+            peer: The server.
+            recheck: Lets it be asked again about all that are connected.
+        """
+        if self._is_founded is None:
+            return ""
+        self._recheck = recheck
+        _remember(self._gateways, peer.cluster, None)
+        return self._refused.get(peer.server_id, "")
+
+    def _refuse(self, server_id: str, rival: Rival) -> None:
+        """Let a server of another cluster that has the domain have no gateway any more."""
+        self._stronger.pop(server_id, None)
+        if server_id in self._refused:
+            return
+        text = (
+            f"JetStream of server {rival.name} of cluster {rival.cluster} can't be in this"
+            " supercluster, whose servers share streams in the same domain: turn it off there, or"
+            " give it a domain of its own"
+        )
+        _remember(self._refused, server_id, text)
+        self._recheck()
+
     def _keeps_streams(self) -> bool:
         return self._is_founded is not None and self._is_founded()
 
@@ -127,6 +175,9 @@ class Rivals:
             document = json.loads(payload)
             server = document["server"]
             rival = Rival(str(server["name"]), str(server.get("cluster", "")))
+            if rival.cluster in self._gateways and self._is_foreign(server):
+                self._refuse(server_id, rival)
+                return
             is_stronger = self._yields_to(server_id, server, document["statsz"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
@@ -137,11 +188,25 @@ class Rivals:
             self._report(self.problem or "")
 
     def _yields_to(self, server_id: str, server: dict[str, Any], statsz: dict[str, Any]) -> bool:
-        if not server.get("jetstream") or server.get("domain", "") != self._domain:
+        if not self._has_domain(server):
             return False
-        if server.get("flags") != _OURS:
+        if self._is_foreign(server):
             return not (self._keeps_streams() and server.get("cluster") == self._cluster())
         if self._is_founded is not None:
             return False
         started_ns = ns_from_text(statsz["start"])
         return (started_ns, server_id) < (self._started_ns, self._id)
+
+    def _has_domain(self, server: dict[str, Any]) -> bool:
+        return bool(server.get("jetstream")) and server.get("domain", "") == self._domain
+
+    def _is_foreign(self, server: dict[str, Any]) -> bool:
+        """Return whether a nats-server has the domain."""
+        return self._has_domain(server) and server.get("flags") != _OURS
+
+
+def _remember(some: dict[str, R], name: str, what: R) -> None:
+    """Keep something, and the last of all that is kept."""
+    some[name] = what
+    if len(some) > _REFUSED_MAX:
+        del some[next(iter(some))]

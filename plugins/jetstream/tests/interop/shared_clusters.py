@@ -33,8 +33,17 @@ def until(is_so):
     return found
 
 
-def start(fleet, folder, kind=OURS, names=NAMES, config=""):
-    """Start servers that share streams; return them by name, when all belong to the meta group.
+def start(fleet, folder, kind=OURS, names=NAMES, config="", *, cluster="test", flags=()):
+    """Start servers that share streams; return them by name, when all belong to the meta group."""
+    servers = begin(fleet, folder, kind, names, config, cluster=cluster, flags=flags)
+    until(lambda: all(meta(it).get("cluster_size") == len(names) for it in servers.values()))
+    until(lambda: len({meta(it).get("leader", "") for it in servers.values()}) == 1)
+    until(lambda: meta(servers[names[0]]).get("leader"))
+    return servers
+
+
+def begin(fleet, folder, kind=OURS, names=NAMES, config="", *, cluster="test", flags=()):
+    """Start servers that are to share streams; return them by name.
 
     `config` is more of it, or a function that returns it by the name of a server.
     """
@@ -45,16 +54,14 @@ def start(fleet, folder, kind=OURS, names=NAMES, config=""):
     routes = ",".join(f"nats://127.0.0.1:{it}" for it in ports)
     for name, port in zip(names, ports, strict=True):
         servers[name] = fleet.start(
-            *("-cluster", f"nats://127.0.0.1:{port}", "-cluster_name", "test", "-n", name),
+            *("-cluster", f"nats://127.0.0.1:{port}", "-cluster_name", cluster, "-n", name),
             *("-routes", routes),
             *(PLUGIN if kind == OURS else ()),
+            *flags,
             kind=kind,
             config=CONFIG.format(folder / f"{kind}-{name}", shares) + more(name),
             clustered=True,
         )
-    until(lambda: all(meta(it).get("cluster_size") == len(names) for it in servers.values()))
-    until(lambda: len({meta(it).get("leader", "") for it in servers.values()}) == 1)
-    until(lambda: meta(servers[names[0]]).get("leader"))
     return servers
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from framework.errors import PluginError
+from framework.peering import collect_checks
 from framework.wire.info import RouteInfo
 from framework_route.hookspecs import RoutePeer
 
@@ -53,28 +54,10 @@ def collect_fields(
     return merged
 
 
-def collect_checks(server: ServerContext) -> Callable[[RouteInfo], str]:
-    """Return what says why a server may have no route, by the words of the first plugin; or empty.
-
-    Raises:
-        PluginError: One failed, or returned what can't be called.
-    """
-    checks: list[tuple[str, Callable[[RoutePeer, Mapping[str, object]], object]]] = []
-    for plugin, found in server.hooks.describe(_CHECK, server=server):
-        if not callable(found):
-            raise PluginError(plugin, f"{_CHECK} must return a function, not {found!r:.80}")
-        checks.append((plugin, found))
-
-    def refused(info: RouteInfo) -> str:
-        for plugin, check in checks:
-            try:
-                if text := check(_peer(info), info.others):
-                    return str(text)
-            except Exception:
-                server.log.exception("Plugin {plugin} failed to check a route", plugin=plugin)
-        return ""
-
-    return refused
+def collect_route_checks(server: ServerContext) -> Callable[[RouteInfo], str]:
+    """Return what says why a server may have no route: see `collect_checks`."""
+    refused = collect_checks(server, _CHECK)
+    return lambda info: refused(_peer(info), info.others)
 
 
 def changed_fields(

@@ -86,7 +86,10 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
 def _route_manager(
     server: ServerContext, *, config: RouteConfig
 ) -> tuple[type[RouteManager], Mapping[str, object]]:
-    from framework_route.info_fields import collect_checks, collect_fields  # noqa: PLC0415 - late
+    from framework_route.info_fields import (  # noqa: PLC0415 - late
+        collect_fields,
+        collect_route_checks,
+    )
     from framework_route.introduction import introduce  # noqa: PLC0415 - the same
     from framework_route.route_manager import Lasting  # noqa: PLC0415 - the same
 
@@ -98,7 +101,7 @@ def _route_manager(
 
     fields = collect_fields(server, change, gossip)
     introduced = introduce(server, config, fields)
-    lasting = Lasting(config, introduced, check=collect_checks(server))
+    lasting = Lasting(config, introduced, check=collect_route_checks(server))
     return _manager(), {"server": server, "lasting": lasting}
 
 
