@@ -15,8 +15,9 @@ import nats
 import pytest
 from nats.js.errors import KeyNotFoundError
 
-from framework.testing import OURS
+from framework.testing import OURS, NatsCli
 from plugins.jetstream.tests.interop import shared_clusters as shared
+from plugins.jetstream.tests.interop.shared_streams import led_by, pulled, step_down
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(60)]
 
@@ -185,6 +186,80 @@ def test_consumers_of_one_server_follow_a_stream_of_three(cluster, apis):
     for it in made:
         assert fetch(found["n3"], "R1C", it["name"], 4) == [b"0", b"1", b"2", b"3"]
     assert found["n1"]("STREAM.DELETE.R1C")["success"]
+
+
+@pytest.mark.parametrize("more", [{}, {"mem_storage": True}], ids=["file", "memory"])
+def test_a_consumer_gets_more_replicas_and_fewer_and_goes_on(cluster, apis, more):
+    found, name = apis(cluster), "REM" if more else "REF"
+    api, other = found["n1"], found["n3"]
+    stream(api, name)
+    publish(api, name, 8)
+    made = consumer(api, name, "C", num_replicas=1, **more)
+    assert not made["cluster"].get("replicas")
+    for _, reply, _ in pulled(api, name, "C", 3)[:2]:
+        api.requests.ask(reply.decode(), b"+ACK")
+
+    said = consumer(other, name, "C", num_replicas=3, description="more", **more)
+    assert (said["config"]["num_replicas"], said["config"]["description"]) == (3, "more")
+    shared.until(lambda: _replicas(api, name, "C") == 3)
+    assert _stands(other, name, "C") == (3, 2, 1, 5)
+    step_down(api, "CONSUMER", f"{name}.C")
+    assert shared.until(lambda: fetch(api, name, "C", 1)) == [b"3"]
+
+    leader = led_by(api, "CONSUMER", f"{name}.C")
+    # Who has just got it may not have said yet that it has all of it.
+    shared.until(lambda: "config" in consumer(other, name, "C", num_replicas=1, **more))
+    shared.until(lambda: _replicas(api, name, "C") == 1)
+    assert led_by(api, "CONSUMER", f"{name}.C") == leader
+    assert _stands(other, name, "C") == (4, 2, 2, 4)
+    assert "num_replicas" in consumer(api, name, "C", num_replicas=0, **more)["config"]
+    shared.until(lambda: _replicas(api, name, "C") == 3)
+    assert consumer(api, name, "C", num_replicas=4, **more)["error"]["err_code"] == 10126
+    assert consumer(api, name, "C", "create", num_replicas=1)["error"]["err_code"] == 10148
+    assert api(f"STREAM.DELETE.{name}")["success"]
+
+
+def _replicas(api, name, consumer_name):
+    """Return how many servers have a consumer, if all have what its leader has."""
+    cluster = api(f"CONSUMER.INFO.{name}.{consumer_name}").get("cluster") or {}
+    others = cluster.get("replicas") or []
+    is_whole = "desired" not in cluster and all(it.get("current") for it in others)
+    return 1 + len(others) if is_whole and cluster.get("leader") else 0
+
+
+def _stands(api, name, consumer_name):
+    """Return where a consumer stands: delivered, acknowledged, awaited and to come."""
+    info = shared.until(lambda: _with_state(api(f"CONSUMER.INFO.{name}.{consumer_name}")))
+    seqs = (info["delivered"]["stream_seq"], info["ack_floor"]["stream_seq"])
+    return (*seqs, info["num_ack_pending"], info["num_pending"])
+
+
+def _with_state(info):
+    return info if "delivered" in info else None
+
+
+def test_consumers_of_queues_have_the_replicas_of_their_stream(cluster, apis):
+    api = apis(cluster)["n2"]
+    for retention in ("interest", "workqueue"):
+        stream(api, "Q", retention=retention)
+        assert len(consumer(api, "Q", "C")["cluster"]["replicas"]) == 2
+        assert consumer(api, "Q", "C", num_replicas=1)["error"]["err_code"] == 10134
+        assert consumer(api, "Q", "C", num_replicas=3)["config"]["num_replicas"] == 3
+        shared.until(lambda: _replicas(api, "Q", "C") == 3)
+        assert api("STREAM.DELETE.Q")["success"]
+
+
+@pytest.mark.peer("nats")
+def test_the_cli_edits_replicas_of_consumers(cluster, apis, tmp_path):
+    api = apis(cluster)["n1"]
+    stream(api, "CLI")
+    consumer(api, "CLI", "C")
+    cli, url = NatsCli(tmp_path), cluster["n3"].url
+    cli.run(url, "consumer", "edit", "CLI", "C", "--replicas=1", "--force")
+    shared.until(lambda: _replicas(api, "CLI", "C") == 1)
+    cli.run(url, "consumer", "edit", "CLI", "C", "--replicas=3", "--force")
+    shared.until(lambda: _replicas(api, "CLI", "C") == 3)
+    assert api("STREAM.DELETE.CLI")["success"]
 
 
 def made_alone(api, name, count):

@@ -11,6 +11,7 @@ _METHODS = {
     "CancelMove": "cancel_move",
     "Move": "move",
     "Configure": "configure",
+    "Scale": "scale",
 }
 
 
@@ -24,6 +25,8 @@ class Held(Struct):
     target: tuple
     before: bytes
     revision: int
+    replicas: int = 0
+    """That a consumer is to have; 0: as many as its stream."""
 
     @property
     def hosts(self):
@@ -63,7 +66,10 @@ class MetaModel:
         elif found := self.assets.get(it.asset):
             if word in {"Remove", "FinishMove"} and found.created_ns != it.created_ns:
                 return
-            if word in {"Configure", "Move", "CancelMove"} and found.revision != it.revision:
+            if (
+                word in {"Configure", "Scale", "Move", "CancelMove"}
+                and found.revision != it.revision
+            ):
                 return
             getattr(self, _METHODS[word])(index, found, it)
 
@@ -73,6 +79,7 @@ class MetaModel:
             self.assets[asset] = Held(
                 group.name, wanted.created_ns, wanted.config, group.peers, (), b"", index
             )
+            self.assets[asset].replicas = getattr(wanted, "replicas", 0)
 
     def remove(self, index, found, it):
         for asset in [*self.assets]:
@@ -102,14 +109,21 @@ class MetaModel:
             self.move(index, found, it)
         found.config, found.revision = it.config, index
 
+    def scale(self, index, found, it):
+        self.configure(index, found, it)
+        found.replicas = it.replicas
+
     def compare(self, state, demand):
         demand(set(state.servers) == self.servers, "servers")
         theirs = {
-            asset: (it.group.name, it.config, it.group.peers, it.group.target, it.revision)
+            asset: (
+                *(it.group.name, it.config, it.group.peers, it.group.target, it.revision),
+                getattr(it, "replicas", 0),
+            )
             for asset, it in state.assets()
         }
         ours = {
-            asset: (it.name, it.config, it.peers, it.target, it.revision)
+            asset: (it.name, it.config, it.peers, it.target, it.revision, it.replicas)
             for asset, it in self.assets.items()
         }
         demand(theirs == ours, f"{theirs} is not {ours}")

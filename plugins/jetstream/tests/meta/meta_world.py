@@ -277,6 +277,7 @@ class MetaWorld:
             self.configure,
             self.scale,
             self.scale,
+            self.scale_consumer,
             self.move,
             self.move,
             *[self.finish] * 6,
@@ -338,6 +339,15 @@ class MetaWorld:
             return None
         order = self.random.sample(found.group.peers, len(found.group.peers))
         return self.office.scale(self.wanted(asset), order)
+
+    def scale_consumer(self, asset):
+        asset = asset._replace(consumer=self.random.choice("xy"))
+        found = self.office.state.find(asset)
+        if found is None:
+            return None
+        order = self.random.sample(found.group.peers, len(found.group.peers))
+        replicas = self.random.choice((0, 1, 2))
+        return self.office.scale_consumer(asset, b"scaled %d" % self.created, replicas, order)
 
     def move(self, asset):
         found = self.office.state.find(asset)

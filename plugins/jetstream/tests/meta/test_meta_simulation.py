@@ -24,6 +24,7 @@ SEEN = (
     "create_consumer",
     "configure",
     "scale",
+    "scale_consumer",
     "move",
     "finish",
     "cancel",

@@ -14,7 +14,6 @@ from framework_jetstream.consumer.rules import (
     check_new,
     check_partition,
     check_update,
-    replicas_of,
     settle_ending,
     settle_metadata,
 )
@@ -106,5 +105,3 @@ class ConsumerChanges:
             raise failure(ErrCode.CONSUMER_ALREADY_EXISTS)
         check_partition(config, self._stream, others)
         check_update(before, config, has_interest=False)
-        if replicas_of(config, self._stream) != replicas_of(before, self._stream):
-            raise failure(ErrCode.CLUSTER_UNSUPPORTED_FEATURE)

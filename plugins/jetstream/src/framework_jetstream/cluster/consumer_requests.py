@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from framework_jetstream.api.answers import answer
-from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.records import ConsumerConfig, ConsumerPauseRequest, StreamConfig
 from framework_jetstream.api.requests import read
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.cluster.changes import ConsumerChanges
-from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
+from framework_jetstream.cluster.office import asked_of, consumer_of, led_first, unplaced
 from framework_jetstream.consumer.consumer import time_from_request
 from framework_jetstream.consumer.rules import replicas_of, settle_metadata
 from framework_jetstream.meta.assignments import Asset, ConsumerAssignment
@@ -21,10 +21,13 @@ from framework_jetstream.meta.effects import Outcome
 from framework_jetstream.sourcing.served import check_identity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.cluster.office import Office
     from framework_jetstream.jet_stream import JetStream
-    from framework_jetstream.meta.leader import Existing
+    from framework_jetstream.meta.assignments import StreamAssignment
+    from framework_jetstream.meta.leader import Existing, Proposal
 
 
 class ConsumerRequests:
@@ -47,39 +50,70 @@ class ConsumerRequests:
 
     def create(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         """Let a stream have a consumer, or one that it has be another way."""
-        asset = Asset(request.account, found.stream)
+        decide = partial(self._decide, request, found)
+        if self._is_scaled(request, found):
+            info = f"CONSUMER.INFO.{found.stream}.{consumer_of(found)}"
+            self._office.decide_by_leader(request, found.kind, info, decide)
+        else:
+            self._office.decide(request, found.kind, decide)
 
-        def decide() -> Any:
-            stream = self._office.leader.state.stream(asset)
-            if stream is None:
-                raise failure(ErrCode.STREAM_NOT_FOUND)
-            config = msgspec.json.decode(stream.config, type=StreamConfig)
-            known = {
-                name: msgspec.json.decode(it.config, type=ConsumerConfig)
-                for name, it in self._office.leader.state.consumers(asset).items()
-            }
-            wanted = self._changes(config).wanted(request.payload, found, known)
-            if wanted.direct or wanted.sourcing:
-                check_identity(request.headers, stream.created_ns)
-            target = asset._replace(consumer=wanted.name)
-            if wanted.name in known:
-                # Who leads it answers when it has heard of this, and so of all that was before.
-                text = msgspec.json.encode(wanted)
+    def _decide(
+        self, request: JetStream.ApiRequest, found: ApiSubject, order: Sequence[str] = ()
+    ) -> Proposal | Existing:
+        """Decide on a request, with the peers of a consumer that is there: who leads it first."""
+        stream, config, wanted = self._wanted(request, found)
+        if wanted.direct or wanted.sourcing:
+            check_identity(request.headers, stream.created_ns)
+        target = Asset(request.account, found.stream, wanted.name)
+        known = self._office.leader.state.find(target)
+        replicas, text = replicas_of(wanted, config), msgspec.json.encode(wanted)
+        if isinstance(known, ConsumerAssignment):
+            # Who leads it answers when it has heard of this, and so of all that was before.
+            if known.replicas == replicas:
                 return self._office.leader.configure(target, text, 0, request.subject)
-            is_in_memory = config.storage == "memory" or wanted.mem_storage
-            return self._office.leader.create_consumer(
-                target,
-                ConsumerAssignment(
-                    name=wanted.name,
-                    created_ns=self._office.clock(),
-                    config=msgspec.json.encode(wanted),
-                    group=unplaced("memory" if is_in_memory else "file"),
-                    asked=asked_of(request),
-                    replicas=replicas_of(wanted, config),
-                ),
+            ordered = led_first(order, known.group.peers)
+            return self._office.leader.scale_consumer(
+                target, text, replicas, ordered, request.subject
             )
+        is_in_memory = config.storage == "memory" or wanted.mem_storage
+        return self._office.leader.create_consumer(
+            target,
+            ConsumerAssignment(
+                name=wanted.name,
+                created_ns=self._office.clock(),
+                config=text,
+                group=unplaced("memory" if is_in_memory else "file"),
+                asked=asked_of(request),
+                replicas=replicas,
+            ),
+        )
 
-        self._office.decide(request, found.kind, decide)
+    def _wanted(
+        self, request: JetStream.ApiRequest, found: ApiSubject
+    ) -> tuple[StreamAssignment, StreamConfig, ConsumerConfig]:
+        """Return a stream, and what a request wants a consumer of it to be; raises ApiFailure."""
+        asset = Asset(request.account, found.stream)
+        stream = self._office.leader.state.stream(asset)
+        if stream is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        config = msgspec.json.decode(stream.config, type=StreamConfig)
+        known = {
+            name: msgspec.json.decode(it.config, type=ConsumerConfig)
+            for name, it in self._office.leader.state.consumers(asset).items()
+        }
+        return stream, config, self._changes(config).wanted(request.payload, found, known)
+
+    def _is_scaled(self, request: JetStream.ApiRequest, found: ApiSubject) -> bool:
+        """Return whether a consumer that is there is to have more replicas, or fewer."""
+        asset = Asset(request.account, found.stream, consumer_of(found))
+        known = self._office.leader.state.find(asset) if asset.consumer else None
+        if known is None:
+            return False
+        try:
+            _, stream, wanted = self._wanted(request, found)
+        except ApiFailure:
+            return False  # it is refused when it is to be decided
+        return (replicas_of(wanted, stream) or stream.num_replicas) != len(known.group.peers)
 
     def pause(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         """Let a consumer deliver nothing until some time, or again."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
+from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
 from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.cluster.limits import check_stream_shared
-from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
+from framework_jetstream.cluster.office import asked_of, consumer_of, led_first, unplaced
 from framework_jetstream.meta.assignments import Asset, StreamAssignment
 from framework_jetstream.meta.requests import remove_peer
 from framework_jetstream.sourcing.rules import check_origins
@@ -19,7 +19,7 @@ from framework_jetstream.stream.account_limits import check_stream, fill_in_wind
 from framework_jetstream.stream.rules import check_create, settled, updated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.cluster.office import Office
@@ -94,17 +94,16 @@ class StreamRequests:
                 cluster = config.placement.cluster or known.group.cluster
                 return self._office.leader.move(changed, [cluster], reply)
             if before.num_replicas != config.num_replicas:
-                peers = known.group.peers
-                first = [it for it in order if it in peers]
-                return self._office.leader.scale(
-                    changed, [*first, *(it for it in peers if it not in first)], reply
-                )
+                ordered = led_first(order, known.group.peers)
+                return self._office.leader.scale(changed, ordered, reply)
             return self._office.leader.configure(asset, data, known.level, reply)
 
         if before.num_replicas == after.num_replicas and before.placement == after.placement:
             self._office.decide(request, found.kind, decide)
         else:
-            self._ask_leader(request, found, decide)
+            self._office.decide_by_leader(
+                request, found.kind, f"STREAM.INFO.{asset.stream}", decide
+            )
 
     def _changed_stream(
         self, asset: Asset, wanted: StreamConfig
@@ -118,35 +117,6 @@ class StreamRequests:
         check_origins(config, partial(_config_of, self._office.leader.state, asset.account))
         check_stream_shared(config)
         return before, config
-
-    def _ask_leader(
-        self,
-        request: JetStream.ApiRequest,
-        found: ApiSubject,
-        decide: Callable[[Sequence[str]], Any],
-    ) -> None:
-        """Decide who gets a stream when it is known who leads it."""
-
-        def told(infos: list[dict[str, Any]], _: list[str]) -> None:
-            try:
-                order = self._order_of(infos[0] if infos else {})
-            except ApiFailure as refusal:
-                self._office.refuse(request, found.kind, refusal.error)
-                return
-            self._office.decide(request, found.kind, lambda: decide(order))
-
-        subject = f"$JS.API.STREAM.INFO.{found.stream}"
-        self._office.gathering.ask(request.account, {found.stream: subject}, told)
-
-    def _order_of(self, info: dict[str, Any]) -> list[str]:
-        """Return the peers of a stream of which something is known, who leads it first."""
-        if not info:
-            raise failure(ErrCode.CLUSTER_NOT_AVAILABLE)
-        state = self._office.leader.state
-        cluster = info.get("cluster") or {}
-        current = [it["name"] for it in cluster.get("replicas") or () if it.get("current")]
-        peers = {it.name: it.peer for it in state.servers.values()}
-        return [peers[it] for it in (cluster.get("leader"), *current) if it in peers]
 
     def remove_peer(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         """Let another server have what one has."""

@@ -310,10 +310,10 @@ class Consumer(Component):
             self._ask(Verb.CONSUMER_STATE, change)
 
     def _follow_change(self, config: ConsumerConfig, reply: Reply[bytes | None]) -> None:
-        """Have another configuration; who leads it says so."""
-        self._look()
+        """Have another configuration; who leads it says so, before others are to have it too."""
         if config == self._entry.config:
             self._say_repeated(reply)
+            self._look()
             return
         before_ns = self._paused_until_ns()
 
@@ -324,6 +324,7 @@ class Consumer(Component):
             if self._paused_until_ns() != before_ns:
                 self._tell_pause()
             self._say_updated(reply, told)
+            self._look()
 
         self._change(config, "consumer_create", reply, changed)
 
@@ -358,6 +359,7 @@ class Consumer(Component):
                 self._entry.config = before
                 error = failure(ErrCode.CONSUMER_STORE_FAILED, err=NOT_STORED).error
                 reply.set(refused(kind, error))
+                self._look()
             else:
                 then(told)
 

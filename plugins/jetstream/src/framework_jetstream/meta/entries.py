@@ -23,7 +23,7 @@ from framework_jetstream.meta.assignments import (
     record_from_bytes,
 )
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the entries that this version can apply."""
 
 
@@ -89,6 +89,13 @@ class Configure(Struct, frozen=True, kw_only=True):
     """Where who leads the asset answers, when it is as configured."""
 
 
+class Scale(Configure, frozen=True, kw_only=True):
+    """Give a consumer another number of replicas, with the configuration that says so."""
+
+    replicas: int
+    """As `ConsumerAssignment.replicas`."""
+
+
 class Move(Struct, frozen=True, kw_only=True):
     """Let other servers have an asset: scaled, moved, or without one that is removed."""
 
@@ -131,6 +138,7 @@ Operation: TypeAlias = (
     | AssignRestored
     | AssignConsumer
     | Configure
+    | Scale
     | Move
     | FinishMove
     | CancelMove
@@ -144,13 +152,14 @@ _WORDS: Final[dict[str, type[Any]]] = {
     "assign_restored": AssignRestored,
     "assign_consumer": AssignConsumer,
     "configure": Configure,
+    "scale": Scale,
     "move": Move,
     "finish_move": FinishMove,
     "cancel_move": CancelMove,
     "remove": Remove,
 }
 _KINDS: Final = {kind: word for word, kind in _WORDS.items()}
-_NEEDS: Final[dict[type[Any], int]] = {AssignRestored: 2}
+_NEEDS: Final[dict[type[Any], int]] = {AssignRestored: 2, Scale: 3}
 """Versions of those that not all versions know."""
 
 

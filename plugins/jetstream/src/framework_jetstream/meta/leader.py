@@ -39,6 +39,7 @@ from framework_jetstream.meta.entries import (
     PutServer,
     Remove,
     RemoveServer,
+    Scale,
     bytes_from_operation,
 )
 
@@ -267,6 +268,42 @@ class MetaLeader:
         """
         revision = self._find(asset).revision
         change = Configure(asset=asset, revision=revision, config=config, level=level, reply=reply)
+        return self._propose(change)
+
+    def scale_consumer(
+        self, asset: Asset, config: bytes, replicas: int, order: Sequence[str], reply: str = ""
+    ) -> Proposal:
+        """Give a consumer more replicas, or fewer, at servers of its stream.
+
+        Args:
+            asset: Its name.
+            config: As in the assignment; it says so.
+            replicas: As in `ConsumerAssignment`.
+            order: Its peers: who leads first. The last ones go.
+            reply: As in `configure`.
+
+        Raises:
+            ApiFailure: There is no such consumer, or it is being moved.
+        """
+        found, stream = self._settled(asset), self.state.stream(asset)
+        assert isinstance(found, ConsumerAssignment)
+        assert stream is not None
+        assert set(order) == set(found.group.peers)
+        wanted = replace(found, replicas=replicas)
+        target = self._choices.peers_of_consumer(self.state, stream, wanted, order)
+        self._choices.check_losses(self.state, asset, found, target)
+        change = Scale(
+            asset=asset,
+            revision=found.revision,
+            config=config,
+            level=found.level,
+            target=() if set(target) == set(order) else target,
+            created_ns=self._unix_ns,
+            cluster=found.group.cluster,
+            preferred=order[0] if len(order) == 1 else "",
+            reply=reply,
+            replicas=replicas,
+        )
         return self._propose(change)
 
     def scale(self, wanted: StreamAssignment, order: Sequence[str], reply: str = "") -> Proposal:

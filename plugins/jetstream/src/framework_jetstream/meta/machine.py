@@ -34,6 +34,7 @@ from framework_jetstream.meta.entries import (
     Move,
     PutServer,
     RemoveServer,
+    Scale,
     UnknownEntry,
     envelope_from_bytes,
     name_of,
@@ -255,6 +256,8 @@ class MetaMachine:
             case Move():
                 group = _retargeted(found, change)
         now = replace(found, config=config, level=level, group=group, revision=index)
+        if isinstance(change, Scale) and isinstance(now, ConsumerAssignment):
+            now = replace(now, replicas=change.replicas)
         reply = change.reply if isinstance(change, Configure) else ""
         self._follow(change.asset, now, before, reply)
         return Outcome.DONE
