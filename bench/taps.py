@@ -5,7 +5,8 @@ none is of what is published, or one records it into a stream or into Parquet. I
 sends messages of 128 B to one that listens, as fast as the server takes them, and of each server it
 is shown what of the first one's rate is kept, in medians, and which share of the messages was
 recorded: what there is no room for is dropped and counted. A server is measured when all of its
-rules have their streams.
+rules have their streams. What a tapped message costs the plane is measured as `bench.policies` does
+it, without sockets.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench import policies
 from bench.asked import asked
 from bench.loadgen import build_loadgen, run_loadgen
 from framework.testing import OURS, Fleet
@@ -37,6 +39,11 @@ IDLE_RULE: Final = "storage: memory, max_bytes: 64KB"
 """Into streams that all have room in the memory of a server."""
 KEPT, KEPT_BESIDE = 0.9, 0.99
 """What is asked of the rate where a rule records, and where it is of other subjects."""
+PLANE_US: Final = 0.15
+"""Of processor time a tapped message may cost the plane."""
+PLANE_ROUNDS: Final = 4
+LOOK_S: Final = 1.0
+"""Between two questions for streams: the answer of a server with 10,000 takes its time."""
 
 
 def main() -> None:
@@ -60,6 +67,8 @@ def main() -> None:
             show(servers, rates)
         finally:
             fleet.stop()
+    for count in arguments.rules:
+        show_plane(count)
     print(f"load {os.getloadavg()[0]:.1f}")
 
 
@@ -81,7 +90,7 @@ def started(fleet: Fleet, folder: str, tap: str) -> ServerProcess:
 def await_streams(server: ServerProcess, count: int) -> None:
     """Wait until a server has so many streams."""
     while server.document("/jsz")["streams"] < count:
-        time.sleep(0.2)
+        time.sleep(LOOK_S)
 
 
 def measured(
@@ -97,6 +106,15 @@ def measured(
             done = run_loadgen(loadgen, "core", [servers[name]], *options)
             rates[name].append((done["receive_rate"], done["published"]))
     return rates
+
+
+def show_plane(count: int) -> None:
+    """Print what a message costs the plane more where one of so many rules taps it."""
+    row = policies.Row("", policies.taps(count, "x%d.*", matching=1), KEPT)
+    for subjects in policies.SUBJECTS:
+        plain_ns, tapped_ns, _, _ = policies.measure(row, subjects, PLANE_ROUNDS)
+        name = f"{count:,} rules, {subjects:,} subjects, processor time of a tapped message"
+        print(asked(name, (tapped_ns - plain_ns) / 1000, PLANE_US, " us", at_most=True))
 
 
 def show(servers: dict[str, ServerProcess], rates: dict[str, list[tuple[float, float]]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import (
     Annotated,
     Any,
@@ -177,11 +177,16 @@ def _default(field: msgspec.structs.FieldInfo) -> object:
 
 def _settle(record: type[Struct], values: dict[str, object]) -> Iterator[tuple[str | KeyPath, str]]:
     """Yield what is missing, or else what the Struct itself has against the values."""
-    fields = msgspec.structs.fields(record)
-    missing = [it.encode_name for it in fields if it.required and values[it.encode_name] is None]
+    missing = [name for name in _required(record) if values[name] is None]
     yield from ((name, "expected a value, as it has no default") for name in missing)
     if not missing:
         yield from _objections(record, values)
+
+
+@cache
+def _required(record: type[Struct]) -> tuple[str, ...]:
+    """Return the names of fields without a default; to find them reads all annotations anew."""
+    return tuple(it.encode_name for it in msgspec.structs.fields(record) if it.required)
 
 
 def _objections(
