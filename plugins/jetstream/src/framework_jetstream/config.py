@@ -19,6 +19,8 @@ DOMAIN_BYTES_MAX = 200
 """It is part of subjects, beside names of streams and consumers."""
 DEFAULT_BLOCK_CACHE_BYTES = 32 << 20
 DEFAULT_STORAGE_TIMEOUT_S = 10.0
+DEFAULT_SCRUB_RATE = 8 << 20
+DEFAULT_SCRUB_INTERVAL_S = 86400.0
 
 
 FEATURE_FLAGS: Mapping[str, bool] = {
@@ -66,6 +68,10 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     """Between syncs; 0: what is acknowledged was synced before."""
     block_cache_bytes: int = DEFAULT_BLOCK_CACHE_BYTES
     """Of messages that stay in memory although segments have them."""
+    scrub_rate: int = DEFAULT_SCRUB_RATE
+    """Bytes of segments a second that are read to see whether they are as they were written."""
+    scrub_interval_s: float = DEFAULT_SCRUB_INTERVAL_S
+    """Between the begins of reading all of them; 0: they are not."""
     storage_timeout_s: float = DEFAULT_STORAGE_TIMEOUT_S
     """That a storage kind may take for one segment."""
     replication: bool | None = None
@@ -139,6 +145,8 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         limits=_limits_from_values(value["limits"] or _LIMITS.defaults),
         sync_interval_s=value["sync_interval"],
         block_cache_bytes=value["block_cache_size"],
+        scrub_rate=value["scrub_rate"],
+        scrub_interval_s=value["scrub_interval"],
         storage_timeout_s=value["storage_timeout"],
         replication=value["replication"],
         key=value["key"],
@@ -290,6 +298,11 @@ _OPTIONS = (
            help="Whether fields of requests that nobody knows are errors"),
     Option(name="block_cache_size", kind=Kind.SIZE, default=DEFAULT_BLOCK_CACHE_BYTES, minimum=0,
            help="Messages of streams in files that stay in memory although segments have them"),
+    Option(name="scrub_interval", kind=Kind.DURATION, default=DEFAULT_SCRUB_INTERVAL_S, minimum=0,
+           help="How often segments of streams are read as a whole, though nobody wants that, to"
+                " find damage before it is needed what it takes; 0: never"),
+    Option(name="scrub_rate", kind=Kind.SIZE, default=DEFAULT_SCRUB_RATE, minimum=0,
+           help="Bytes a second that are read for that at most; 0: none"),
     Option(name="storage_timeout", kind=Kind.DURATION, default=DEFAULT_STORAGE_TIMEOUT_S,
            minimum=0.1,
            help="How long a storage kind of a plugin may take for one segment, before its streams"

@@ -22,6 +22,8 @@ from framework_jetstream.cluster.raftz import RaftzOptions, raft_groups
 from framework_jetstream.consumer.consumer import info_of
 from framework_jetstream.jet_stream import JETSTREAM, JetStream
 from framework_jetstream.meta.assignments import Asset
+from framework_jetstream.store.folder import name_of
+from framework_jetstream.store.offline import SegmentReason
 from framework_jetstream.stream.account_limits import reserved_bytes
 from framework_jetstream.stream.shown import sources_of, state_from_numbers
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from framework_jetstream.api.saved import Offline
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.consumer.entry import ConsumerEntry
-    from framework_jetstream.engine.link import EngineAnswer
+    from framework_jetstream.engine.link import EngineAnswer, ScrubPass
     from framework_jetstream.host import Host
     from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.rivals import Rivals
@@ -47,6 +49,19 @@ _UNLIMITED: Final = 2**64 - 1
 _SECOND_NS: Final = 1_000_000_000
 _SYNC_NS: Final = 120_000_000_000
 """As nats-server has it beside `sync_always`: nothing waits so long."""
+
+
+def _shown_pass(it: ScrubPass) -> dict[str, Any]:
+    """Return how segments were read again, as `/jsz` has it."""
+    ended = {"ended": text_from_ns(it.ended_ns)} if it.ended_ns else {}
+    return {
+        "began": text_from_ns(it.began_ns),
+        **ended,
+        "bytes": it.bytes,
+        "files": it.files,
+        "damaged": it.damages,
+        "failed": it.errors,
+    }
 
 
 class JszOptions(Struct, frozen=True, kw_only=True):
@@ -100,6 +115,7 @@ class Monitor:
         """What was found damaged when the streams were read."""
         self.trouble: Callable[[], str] = str
         """Says why nothing can be stored now."""
+        self._scrubs: Callable[[], Sequence[ScrubPass]] = tuple
         self._failing: Mapping[str, str] = {}
 
     # -- /jsz ------------------------------------------------------------------------------------
@@ -126,6 +142,8 @@ class Monitor:
             document["meta_cluster"] = plain(meta)
         if faulty := self._book.faulty():
             document["faulty"] = faulty
+        if scrubs := [_shown_pass(it) for it in self._scrubs()]:
+            document["scrubs"] = scrubs
         entries = [it.entry for it in counts]
         consumers = [it for entry in entries for it in entry.consumers.values()]
         led = sum(it.is_leader for it in entries), sum(it.is_leader for it in consumers)
@@ -303,14 +321,21 @@ class Monitor:
 
     # -- /healthz --------------------------------------------------------------------------------
 
-    def watch(self, trouble: Callable[[], str], damaged: Sequence[Damaged]) -> None:
+    def watch(
+        self,
+        trouble: Callable[[], str],
+        damaged: Sequence[Damaged],
+        scrubs: Callable[[], Sequence[ScrubPass]],
+    ) -> None:
         """Say from now on how the files are.
 
         Args:
             trouble: Returns why nothing can be stored now; empty: it can.
             damaged: What could not be read.
+            scrubs: Returns how segments were read again, the last pass first.
         """
         self.trouble = trouble
+        self._scrubs = scrubs
         for it in damaged:
             self._report(it)
 
@@ -335,17 +360,37 @@ class Monitor:
         """Say that messages of a stream were found damaged when they were read."""
         entry = self._book.numbered(number)
         account, stream = (entry.account, entry.config.name) if entry is not None else ("", "")
-        if entry is not None and entry.replicas:
-            self._server.log.error(
-                "Damage of {whose}: {what} here, and come from other servers",
-                whose=f"{account} > {stream}",
-                what=words_of_loss(first, last),
-            )
-            return
-        self._report(Damaged(account, stream, "", words_of_loss(first, last)))
+        is_shared = entry is not None and bool(entry.replicas) and entry.config.num_replicas > 1
+        what = words_of_loss(first, last)
+        self._report(Damaged(account, stream, "", what, (first, last), is_shared))
+
+    def mend(self, number: int, group: int, file: int, reason: int) -> None:
+        """Say that a file was found damaged, of which nothing is lost: it is written again.
+
+        Group 0: it is one of the log.
+        """
+        entry = self._book.numbered(number)
+        self._server.log.error(
+            "Damage of {whose}: {what}; nothing is lost, and it is written again",
+            whose=f"{entry.account} > {entry.config.name}" if entry is not None else "JetStream",
+            what=f"file {name_of(group, file) if group else f'{file:010}.log'}:"
+            f" {SegmentReason(reason).name.lower()}",
+        )
 
     def _report(self, it: Damaged) -> None:
-        """Say what is damaged, now in the log and from now on by `/healthz`."""
+        """Say what is damaged, now in the log and from now on by `/healthz`.
+
+        That says of what others have too by itself whether it is back, as long as it is not.
+        """
+        if it.lost[0] and it.stream:
+            self._book.lose(it.account, it.stream, *it.lost)
+        if it.is_shared:
+            self._server.log.error(
+                "Damage of {whose}: {what} here, and come from other servers",
+                whose=f"{it.account} > {it.stream}",
+                what=it.what,
+            )
+            return
         kind: Any = "CONSUMER" if it.consumer else "STREAM" if it.stream else "JETSTREAM"
         if len(self.damage) < _DAMAGE_MAX:
             self.damage.append(

@@ -134,9 +134,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         folder = _open_folder(server, parts)
         if parts.cluster is not None:
             parts.cluster.use_port(parts.link)
-        restored = parts.link.use_log(
-            folder, restore, parts.host.config.block_cache_bytes, parts.storage
-        )
+        restored = parts.link.use_log(folder, restore, parts.host.config, parts.storage)
         known, strangers = by_account(restored.streams, parts.host.account_number)
         for it in strangers:
             server.log.warning(
@@ -150,10 +148,10 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
                 " consumers, come from the servers that have them too",
                 count=restored.anew,
             )
-        parts.monitor.watch(partial(_trouble, parts), restored.damaged)
+        parts.monitor.watch(partial(_trouble, parts), restored.damaged, parts.link.scrubs)
         parts.monitor.watch_storage(parts.storage.problems, restored.offline)
         parts.book.take_offline(restored.offline)
-        parts.link.hear_of_losses(parts.monitor.lose)
+        parts.link.hear_of_losses(parts.monitor.lose, parts.monitor.mend)
         parts.link.start(port)
         if parts.cluster is not None:
             parts.cluster.begin(parts.link, restored)

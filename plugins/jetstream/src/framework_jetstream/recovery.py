@@ -256,7 +256,7 @@ def _damaged(
 ) -> list[Damaged]:
     """Return what is damaged: of streams by sequence, of others by where it stands."""
     found = [
-        _in_words(saved.get(group), words_of_loss(first, last))
+        replace(_in_words(saved.get(group), words_of_loss(first, last)), lost=(first, last))
         for group, first, last in engine.lost()
     ]
     told = {group for group, _, _ in engine.lost()}
@@ -279,7 +279,8 @@ def _damaged(
 def _in_words(saved: Saved | None, what: str) -> Damaged:
     match saved:
         case SavedStream():
-            return Damaged(saved.account, saved.config.name, "", what)
+            is_shared = bool(saved.replicas) and saved.config.num_replicas > 1
+            return Damaged(saved.account, saved.config.name, "", what, is_shared=is_shared)
         case SavedConsumer():
             return Damaged(saved.account, saved.stream, saved.config.name, what)
         case _:

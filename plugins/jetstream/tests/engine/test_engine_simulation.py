@@ -138,6 +138,8 @@ class Simulation:
         self.segment_bytes = self.rng.choice([1500, 6000, 1 << 20])
         self.small_bytes = self.rng.choice([0, 0, 3000, 1 << 20])
         self.cache_bytes = self.rng.choice([0, 0, 9000, 1 << 30])
+        self.scrubs = 0, 0
+        """Bytes a second that are read though nobody wants them, and nanoseconds between passes."""
         self.saves = 0
         self.reads = 0
         self.first_delivered = 0
@@ -148,6 +150,8 @@ class Simulation:
         """Sequences that were delivered."""
         self.lost: set[int] = set()
         """Sequences that were told to be lost when they were read."""
+        self.mended: set[tuple[int, ...]] = set()
+        """Group and file of segments, and what is damaged there of which nothing is lost."""
         self.is_hurt = False
         """A file was damaged."""
         self.damage: list[Damaged] = []
@@ -173,7 +177,9 @@ class Simulation:
         # Not by itself: the engine has to end before the port does.
         own = weakref.ref(self)
         self.jobs = SegmentJobs(lambda group, file: own().read_for_jobs(group, file))
-        self.engine.use_segments(self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes)
+        self.engine.use_segments(
+            self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes, *self.scrubs
+        )
         restored = restore(self.engine, self.log, self)
         assert restored.damaged == [] or self.is_hurt
         self.damage = restored.damaged
@@ -232,9 +238,10 @@ class Simulation:
         self.now += self.rng.choice([1000, 10**6, 10**8])
         self.engine.turn(self.now, self.now)
         for asked, status, numbers, data in self.engine.answers():
-            if asked == STORE_EVENTS:
-                assert status == Event.LOST
-                assert numbers[0] == self.number
+            if asked == STORE_EVENTS and status == Event.MENDED:
+                self.mended.add(numbers[1:4])
+            elif asked == STORE_EVENTS:
+                assert (status, numbers[0]) == (Event.LOST, self.number)
                 self.lost |= set(range(numbers[1], numbers[2] + 1))
             self.answers[asked] = status, numbers, data
         self.missed |= {int(it.split(b".")[5]) for it in self.port.missed}
@@ -359,8 +366,9 @@ class Simulation:
         return sorted(filter(None, map(place_of, self.segment_disk.names())))
 
     def read(self, group: int, file: int) -> bytes:
-        name = name_of(group, file)
-        return self.segment_disk.read(name) if name in self.segment_disk.names() else b""
+        disk = self.segment_disk if group else self.disk
+        name = name_of(group, file) if group else f"{file:010}.log"
+        return disk.read(name) if name in disk.names() else b""
 
     def keep(self, group: int, file: int) -> None:
         """Damaged ones need not stay here."""

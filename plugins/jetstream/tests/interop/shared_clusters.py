@@ -33,23 +33,29 @@ def until(is_so):
     return found
 
 
-def start(fleet, folder, kind=OURS, names=NAMES, config="", *, cluster="test", flags=()):
-    """Start servers that share streams; return them by name, when all belong to the meta group."""
-    servers = begin(fleet, folder, kind, names, config, cluster=cluster, flags=flags)
+def start(fleet, folder, kind=OURS, names=NAMES, config="", **more):
+    """Start servers that share streams; return them by name, when all belong to the meta group.
+
+    More is as of `begin`.
+    """
+    servers = begin(fleet, folder, kind, names, config, **more)
     until(lambda: all(meta(it).get("cluster_size") == len(names) for it in servers.values()))
     until(lambda: len({meta(it).get("leader", "") for it in servers.values()}) == 1)
     until(lambda: meta(servers[names[0]]).get("leader"))
     return servers
 
 
-def begin(fleet, folder, kind=OURS, names=NAMES, config="", *, cluster="test", flags=()):
+def begin(
+    fleet, folder, kind=OURS, names=NAMES, config="", *, cluster="test", flags=(), jetstream=""
+):
     """Start servers that are to share streams; return them by name.
 
-    `config` is more of it, or a function that returns it by the name of a server.
+    `config` is more of it, or a function that returns it by the name of a server; `jetstream` is
+    more of the block, behind a comma.
     """
     more = config if callable(config) else lambda _: config
     servers = {}
-    shares = ", replication: true" if kind == OURS else ""
+    shares = (", replication: true" if kind == OURS else "") + jetstream
     ports = [free_port() for _ in names]
     routes = ",".join(f"nats://127.0.0.1:{it}" for it in ports)
     for name, port in zip(names, ports, strict=True):

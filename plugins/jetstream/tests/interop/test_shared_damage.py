@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import shutil
@@ -13,14 +14,20 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from shared_clusters import NAMES, connected, start, until
+from framework_jetstream.meta.letters import ALL, Hello, letter_from_bytes
+from framework_jetstream.plugin import framework_add_commands
+from shared_clusters import NAMES, Api, connected, meta, start, until
 
-from framework.testing import OURS
+from framework.spec import CommandGroup
+from framework.testing import OURS, RawClient
 
 MESSAGES = 60
 LARGE_MESSAGES = 40
 STREAM = {"name": "S", "subjects": ["s.>"], "num_replicas": 3, "storage": "file"}
 CONSUMER = {"durable_name": "C", "ack_policy": "explicit", "num_replicas": 3}
+NEVER, OFTEN = ", scrub_interval: 0", ", scrub_interval: 300ms"
+"""How often segments are read that nobody wants."""
+SILENT_NS = 2_000_000_000
 
 pytestmark = pytest.mark.interop
 
@@ -211,21 +218,28 @@ def read_at(api, name):
     return found if leader_of(api) == name else None
 
 
-@pytest.mark.timeout(240)
-def test_damaged_segments_come_from_other_servers(fleet, tmp_path, log_in):
-    servers = start(fleet, tmp_path)
+PAYLOADS = [b"%d " % it + bytes(range(256)) * 256 for it in range(LARGE_MESSAGES)]
+
+
+def in_segments(fleet, tmp_path, log_in, jetstream=""):
+    """Return three servers with a stream in segments, and the name of the one that leads it."""
+    servers = start(fleet, tmp_path, jetstream=jetstream)
     raw, api = connected(servers["n1"], log_in)
     with raw:
         # One server's stream has segments as soon as others are added to it.
         wanted = json.dumps({**STREAM, "num_replicas": 1}).encode()
         assert "config" in api("STREAM.CREATE.S", wanted)
-        payloads = [b"%d " % it + bytes(range(256)) * 256 for it in range(LARGE_MESSAGES)]
-        for payload in payloads:
+        for payload in PAYLOADS:
             until(lambda payload=payload: "seq" in told(api, payload))
         api("STREAM.UPDATE.S", json.dumps(STREAM).encode())
         until(lambda: "desired" not in api("STREAM.INFO.S")["cluster"])
         until(lambda: are_current(api))
-        leader = leader_of(api)
+        return servers, leader_of(api)
+
+
+@pytest.mark.timeout(240)
+def test_damaged_segments_come_from_other_servers(fleet, tmp_path, log_in):
+    servers, leader = in_segments(fleet, tmp_path, log_in, NEVER)
     name = next(it for it in NAMES if it != leader)
     servers[name].kill()
     hurt_segments(tmp_path / f"{OURS}-{name}")
@@ -234,6 +248,90 @@ def test_damaged_segments_come_from_other_servers(fleet, tmp_path, log_in):
     raw, api = connected(servers[leader], log_in)
     with raw:
         found = until(lambda: are_current(api) and read_at(api, name))
-        assert found == dict(enumerate(payloads, 1))
+        assert found == dict(enumerate(PAYLOADS, 1))
         until(lambda: are_current(api))
+    until(lambda: not health(servers[name]))
+    # What was flipped is what was read.
+    assert "come from other servers" in servers[name].log()
+    assert "something of stream S of account APP is lost here" in servers[name].log()
+
+
+def flip_message(store, number):
+    """Flip a bit of a message in the segment that has it, under the server."""
+    for file in store.rglob("*.seg"):
+        at = file.read_bytes().find(PAYLOADS[number])
+        if at >= 0:
+            with file.open("r+b") as opened:
+                opened.seek(at)
+                opened.write(bytes([PAYLOADS[number][0] ^ 1]))
+            return
+    raise AssertionError("no segment has it")
+
+
+def is_verified(store):
+    """Whether `framework jetstream verify` finds a store whole."""
+    parser = argparse.ArgumentParser()
+    framework_add_commands(CommandGroup(parser))
+    arguments = parser.parse_args(["verify", str(store / "jetstream" / "log")])
+    return arguments.run(arguments) == 0
+
+
+@pytest.mark.timeout(240)
+def test_damage_that_nobody_reads_is_found_and_comes_from_other_servers(fleet, tmp_path, log_in):
+    servers, leader = in_segments(fleet, tmp_path, log_in, OFTEN)
+    name = next(it for it in NAMES if it != leader)
+    flip_message(tmp_path / f"{OURS}-{name}", 7)
+
+    servers[name].wait_log("the message with sequence 8 is lost here, and come from other servers")
+    until(lambda: not faulty_at(servers[name]))
+    until(lambda: not health(servers[name]))
+    raw, api = connected(servers[leader], log_in)
+    with raw:
+        found = until(lambda: are_current(api) and read_at(api, name))
+        assert found == dict(enumerate(PAYLOADS, 1))
+    for server in servers.values():
+        server.kill()
+    assert all(is_verified(tmp_path / f"{OURS}-{it}") for it in NAMES)
+
+
+def is_silent(api, name):
+    """Whether a replica was not heard for longer than it takes to elect another leader."""
+    replicas = (api("STREAM.INFO.S").get("cluster") or {}).get("replicas") or ()
+    return any(it["name"] == name and it["active"] > SILENT_NS for it in replicas)
+
+
+def hello_of_faulty(system, heard):
+    """Return the next greeting of a server that has lost something."""
+    while True:
+        letter = letter_from_bytes(system.heard(heard)[1])[1]
+        if isinstance(letter, Hello) and letter.faulty:
+            return letter
+
+
+@pytest.mark.timeout(240)
+def test_whole_replicas_are_not_given_up_and_it_is_said_what_would_be_lost(fleet, tmp_path, log_in):
+    servers, leader = in_segments(fleet, tmp_path, log_in, OFTEN)
+    name, other = (it for it in NAMES if it != leader)
+    servers[other].kill()  # so what is lost at `name` can't be given back
+    raw, api = connected(servers[leader], log_in)
+    with raw:
+        until(lambda: is_silent(api, other))
+    flip_message(tmp_path / f"{OURS}-{name}", 7)
+    lost = {"account": "APP", "stream": "S", "lost": [[8, 8]]}
+    until(lambda: faulty_at(servers[name]) == [lost])
+    assert "(sequences 8)" in health(servers[name])
+
+    decides = until(lambda: meta(servers[leader]).get("leader"))
+    with RawClient(servers[decides].port, timeout_s=10.0) as raw:
+        system = log_in(raw, user="sys", **{"pass": "x"})
+        said = hello_of_faulty(system, system.subscribe(ALL))
+        assert list(said.lost.values()) == [((8, 8),)]
+        assert set(said.lost) <= set(said.faulty)
+        removed = Api(system)("SERVER.REMOVE", json.dumps({"peer": other}).encode())
+    refusal = removed["error"]["description"]
+    assert f"something of APP > S is lost at {name} (sequences 8)" in refusal
+    assert f"what {other} has of it could be lost with it" in refusal
+
+    servers[other] = fleet.restart(servers[other])
+    until(lambda: not faulty_at(servers[name]))
     until(lambda: not health(servers[name]))

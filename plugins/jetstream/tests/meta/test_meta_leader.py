@@ -326,7 +326,8 @@ def test_a_whole_replica_is_not_given_up_while_one_that_stays_is_not_whole():
     office.propose(office.create())
     group = office.found().group
     faulty, whole, other = group.peers
-    office.fleet.hear(faulty, Sighting(heard_ns=0, faulty=frozenset({group.name})))
+    lost = {group.name: ((3, 5), (9, 9), (12, 0))}
+    office.fleet.hear(faulty, Sighting(heard_ns=0, faulty=frozenset({group.name}), lost=lost))
 
     for asked in (
         lambda: office.leader.replace_peer(S, whole),
@@ -336,7 +337,8 @@ def test_a_whole_replica_is_not_given_up_while_one_that_stays_is_not_whole():
     ):
         code, text = refusal(asked)
         assert code == 10005
-        assert f"A > S is lost at n{faulty[1:]}, and" in text
+        which = "(sequences 3 to 5, 9, from 12 on)"
+        assert f"A > S is lost at n{faulty[1:]} {which}, and" in text
         assert f"n{other[1:]}" in text or f"n{whole[1:]}" in text
     office.leader.scale(wanted(2), (whole, other, faulty))
     office.leader.remove_server(faulty)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
 
 from framework_jetstream.api.records import ConsumerConfig, StreamConfig  # noqa: TC001 - read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class SavedStream(Struct, frozen=True, tag="stream", tag_field="is"):
@@ -81,6 +84,10 @@ class Damaged(Struct, frozen=True):
     """Empty: it is not known whose it is."""
     consumer: str
     what: str
+    lost: tuple[int, int] = (0, 0)
+    """First and last sequence of messages that are lost; 0 and 0: it is not about messages."""
+    is_shared: bool = False
+    """Others have it too, and give it back."""
 
 
 class Offline(Struct, frozen=True):
@@ -114,6 +121,14 @@ def words_of_loss(first: int, last: int) -> str:
     if first == last:
         return f"the message with sequence {first} is lost"
     return f"the messages with sequences {first} to {last} are lost"
+
+
+def words_of_ranges(ranges: Iterable[tuple[int, int]]) -> str:
+    """Return sequences for people: `5 to 9, 12, from 20 on`, of ranges as in `words_of_loss`."""
+    return ", ".join(
+        f"from {first} on" if not last else f"{first}" if first == last else f"{first} to {last}"
+        for first, last in ranges
+    )
 
 
 def text_of(saved: Saved) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from framework.spec import HealthProblem
+from framework_jetstream.api.saved import words_of_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ LAG_MAX: Final = 64
 
 _HOW: Final = "other servers give it back, as soon as a majority of them is there"
 _REPAIRS: Final = (
-    f"JetStream is repairing {{what}} '{{name}}': something of it is lost here; {_HOW}"
+    f"JetStream is repairing {{what}} '{{name}}': something of it is lost here{{lost}}; {_HOW}"
 )
 
 
@@ -87,18 +88,20 @@ def _missing(
         entry = book.get(asset.account, asset.stream)
         is_there = entry is not None and (not asset.consumer or asset.consumer in entry.consumers)
         if is_there and book.lacks(*asset):
-            yield _problem(asset, _REPAIRS)
+            ranges = () if asset.consumer else book.losses(asset.account, asset.stream)
+            lost = f" (sequences {words_of_ranges(ranges)})" if ranges else ""
+            yield _problem(asset, _REPAIRS, lost)
         if is_there or (entry is None and asset.consumer):  # of a missing stream it alone is told
             continue
         yield _problem(asset, "JetStream {what} '{name}' is not current: {what} not found")
 
 
-def _problem(asset: Asset, words: str) -> HealthProblem:
-    """Say what is wrong with an asset, by words that name it."""
+def _problem(asset: Asset, words: str, lost: str = "") -> HealthProblem:
+    """Say what is wrong with an asset, by words that name it, and what of it is lost."""
     what = "consumer" if asset.consumer else "stream"
     return HealthProblem(
         kind="CONSUMER" if asset.consumer else "STREAM",
-        error=words.format(what=what, name=" > ".join(it for it in asset if it)),
+        error=words.format(what=what, name=" > ".join(it for it in asset if it), lost=lost),
         account=asset.account,
         stream=asset.stream,
         consumer=asset.consumer,

@@ -231,7 +231,8 @@ class MetaGroup(Component):
         self._is_unread = False
         """There is a state that can't be read: nothing takes its place."""
         self._ticks = 0
-        self._said_faulty: tuple[str, ...] = ()
+        self._said_faulty: tuple[tuple[str, ...], dict[str, tuple[tuple[int, int], ...]]] = (), {}
+        """What is lost here, as others were told."""
         self._told: set[str] = set()
 
     @override
@@ -510,6 +511,7 @@ class MetaGroup(Component):
                 memory_bytes=hello.memory_bytes,
                 storage_bytes=hello.storage_bytes,
                 faulty=frozenset(hello.faulty),
+                lost=hello.lost,
             ),
         )
         if self._records.get(sender) != record:
@@ -519,15 +521,16 @@ class MetaGroup(Component):
     def _tick(self) -> None:
         assert self._founder is not None
         now_ns, self._ticks = self.now_ns(), self._ticks + 1
-        founded, faulty = self._founder.founded, self._book.faulty_groups()
+        founded = self._founder.founded
+        faulty, lost = self._book.faulty_groups(), self._book.lost_of_groups()
+        is_news, self._said_faulty = (faulty, lost) != self._said_faulty, (faulty, lost)
         # What is whole again may be moved at once.
-        is_due = self._ticks % _HELLO_TICKS == 1 or faulty != self._said_faulty
-        if not self._is_removed and (founded is None or is_due):
-            self._said_faulty = faulty
-            self._say(ALL, self._hello(founded.name if founded else "", faulty))
+        is_due = founded is None or is_news or self._ticks % _HELLO_TICKS == 1
+        if is_due and not self._is_removed:
+            self._say(ALL, self._hello(founded.name if founded else ""))
         self._founder.tick(now_ns)
-        sighting = Sighting(heard_ns=now_ns, faulty=frozenset(faulty))
-        self._view.fleet.hear(self._view.peer, sighting)
+        seen = Sighting(heard_ns=now_ns, faulty=frozenset(faulty), lost=lost)
+        self._view.fleet.hear(self._view.peer, seen)
         if self._view.is_founded:
             self._ask(Verb.GROUP_STATE, self._take_state, numbers=(GroupOf.CONTROL,))
         elif self._ticks == _LONE_TICKS:
@@ -537,14 +540,15 @@ class MetaGroup(Component):
             )
         self.tell_later(_TICK_S * self.rng.uniform(0.6, 1.4), MetaGroup._Tick())
 
-    def _hello(self, group: str, faulty: tuple[str, ...]) -> Hello:
+    def _hello(self, group: str) -> Hello:
         return Hello(
             server_id=self._host.server_id,
             domain=self._host.config.domain,
             size=self._server_count,
             group=group,
             record=bytes_from_record(self._describe()),
-            faulty=faulty,
+            faulty=self._said_faulty[0],
+            lost=self._said_faulty[1],
         )
 
     # -- the group -------------------------------------------------------------------------------

@@ -45,13 +45,14 @@ from framework_jetstream.engine._reading cimport reading_sweep
 from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_hear, replicated_join, replicated_settle, replicated_speak
 from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._retention cimport removals_propose, retention_fence, retention_sweep
+from framework_jetstream.engine._scrub cimport scrub_turn, scrub_wake
 from framework_jetstream.engine._segment_jobs cimport SegmentJobs
 from framework_jetstream.engine._segments cimport SegmentsHead, segments_free, segments_of, segments_restore
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
     BATCHES_MAX, KEPT_BY_ENTRIES, KEPT_IN_FILES, REKEYING_DUE, REKEYING_OVER, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT,
-    TAG_NUMBER_SHIFT, TAG_PUBLISH, TAG_SOURCE, Command, ConsumerSlot, Engine as State, Group, Slot, command_free, consumer_of, input_of,
-    ready_add, slot_of,
+    TAG_NUMBER_SHIFT, TAG_PUBLISH, TAG_SOURCE, Command, ConsumerSlot, Engine as State, Group, ScrubPass, Slot, command_free, consumer_of,
+    input_of, ready_add, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._trimming cimport trim_turn
@@ -238,6 +239,7 @@ cdef void _expire(State* state) noexcept nogil:
         wake_at(state, state.saves_again_ns)
     if state.reads_delayed != NULL:
         wake_at(state, state.reads_again_ns)
+    scrub_wake(state)
     inputs_expire(state)
 
 
@@ -312,6 +314,7 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
         replicated_settle(state, True)
         groups_close_rest(state)
         trim_turn(state)
+        scrub_turn(state)
         if state.woken != NULL:
             waiting_woken(state)
     command = <Command*> chain_take(<void**> &state.commands)
@@ -341,6 +344,10 @@ cdef void _kick(State* state) noexcept nogil:
     if state.has_appended and state.runner != NULL:
         log_kick(<LogRunner*> state.runner)
         state.has_appended = False
+
+
+cdef tuple _shown(const ScrubPass* it):
+    return it.began_unix_ns, it.ended_unix_ns, it.bytes, it.files, it.damages, it.errors
 
 
 # ---- as Python has it ----------------------------------------------------------------------------------------------------
@@ -575,7 +582,7 @@ cdef class Engine:
 
     def use_segments(
         self, jobs: SegmentJobs, segment_bytes: int = SEGMENT_BYTES, small_bytes: int = SMALL_STREAM_BYTES,
-        cache_bytes: int = CACHE_BYTES,
+        cache_bytes: int = CACHE_BYTES, scrub_bytes_per_s: int = 0, scrub_interval_ns: int = 0,
     ) -> None:
         """Let somebody write segments, and read them; once, before any turn, with a log.
 
@@ -584,6 +591,8 @@ cdef class Engine:
             segment_bytes: A segment ends when it is so long.
             small_bytes: A stream with no more is written to the log as a whole.
             cache_bytes: Bytes of messages that may stay in memory although a segment has them.
+            scrub_bytes_per_s: Are read to see whether they are as they were written; 0: none.
+            scrub_interval_ns: From the begin of reading all of it to the next one.
         """
         self.jobs = jobs
         jobs.begin(&self.state)
@@ -591,6 +600,8 @@ cdef class Engine:
         self.state.jobs_fd = jobs.fd
         self.state.segment_bytes = segment_bytes
         self.state.small_bytes = small_bytes
+        self.state.scrub.bytes_per_s = scrub_bytes_per_s
+        self.state.scrub.interval_ns = scrub_interval_ns
 
     @property
     def is_rekeying(self) -> bool:
@@ -606,6 +617,15 @@ cdef class Engine:
     def read_error(self) -> int:
         """The errno of the last time that messages were read back; 0: that went well."""
         return self.state.read_error
+
+    @property
+    def scrubs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """How segments were read again: the pass that is on, and the one that has ended last, as they were a moment ago.
+
+        Of each the Unix times in nanoseconds when it began and ended, 0: it has not, bytes, files, places that were damaged, and reads that
+        failed.
+        """
+        return _shown(&self.state.scrub.current), _shown(&self.state.scrub.last)
 
     @property
     def has_replicas(self) -> bool:

@@ -21,8 +21,13 @@ cdef bint reading_row(
 cdef bint reading_command(Engine* engine, Slot* slot, Command* command, uint64_t seq) noexcept nogil
 cdef void reading_push(Engine* engine, ReadJob* job) noexcept nogil
 cdef void reading_wake(Engine* engine, Slot* slot) noexcept nogil
+cdef void reading_wake_between(Engine* engine, Slot* slot, uint64_t first_seq, uint64_t last_seq) noexcept nogil
+cdef void reading_attach(Engine* engine, Slot* slot, ReadJob* job) noexcept nogil
 cdef void reading_refuse(Engine* engine, Slot* slot, bint is_refused) noexcept nogil
 cdef void reading_lose(Engine* engine, Slot* slot, const Buffer* lost) noexcept nogil
 cdef void reading_removed(Engine* engine, Slot* slot) noexcept nogil
+cdef bint read_take_places(Slot* slot, ReadJob* job) noexcept nogil
+cdef bint read_is_current(const Slot* slot, const ReadJob* job) noexcept nogil
+cdef void read_drop(ReadJob* job) noexcept nogil
 cdef void read_perform(ReadJob* job, BodyReader* reader) noexcept nogil
 cdef void reads_free(Engine* engine) noexcept nogil

@@ -23,14 +23,18 @@ from framework_jetstream.engine._loading cimport load_read
 from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._pieces cimport piece_read
 from framework_jetstream.engine._retention cimport removal_add
-from framework_jetstream.engine._state cimport EVENT_LOST, STORE_EVENTS_SHIFT, Answer, Waiting, ready_add, slot_of
+from framework_jetstream.engine._scrub cimport scrub_took
+from framework_jetstream.engine._scrub_log cimport scrub_log_perform
+from framework_jetstream.engine._state cimport (
+    EVENT_LOST, SCRUBS_LOG, SCRUBS_REST, STORE_EVENTS_SHIFT, Answer, Waiting, ready_add, slot_of,
+)
 from framework_jetstream.engine._stream_commands cimport waiting_tell
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.replication._replicas cimport Replica
 from framework_jetstream.replication._schedule cimport replica_spoil
 from framework_jetstream.store._block cimport DATA_SLACK, Block, block_last_seq, block_release, block_resident
-from framework_jetstream.store._bodies cimport bodies_begin, bodies_end, bodies_plain, bodies_read
+from framework_jetstream.store._bodies cimport bodies_begin, bodies_check, bodies_end, bodies_plain, bodies_read
 from framework_jetstream.store._segment cimport LiveRun, SegmentRow
 from framework_jetstream.stream._evicting cimport Sweep, messages_attach, messages_sweep
 from framework_jetstream.stream._messages cimport Messages, messages_place
@@ -62,7 +66,7 @@ cdef enum:
 # ---- asking --------------------------------------------------------------------------------------------------------------
 
 
-cdef bint _take_places(Slot* slot, ReadJob* job) noexcept nogil:
+cdef bint read_take_places(Slot* slot, ReadJob* job) noexcept nogil:
     """Let a job know in which segments its messages are now; False: no memory."""
     cdef uint64_t first = job.held.block.first_seq, last = block_last_seq(job.held.block)
     cdef size_t at
@@ -99,7 +103,7 @@ cdef bint _ask(Engine* engine, Slot* slot, Block* block) noexcept nogil:
     job.held.block = block
     job.held.count = block.count
     job.held.used = block.used
-    if not _take_places(slot, job):
+    if not read_take_places(slot, job):
         free(job)
         return False
     block.is_asked = 1
@@ -206,7 +210,7 @@ cdef bint reading_row(
     return True
 
 
-cdef void _wake(Engine* engine, Slot* slot, uint64_t first_seq, uint64_t last_seq) noexcept nogil:
+cdef void reading_wake_between(Engine* engine, Slot* slot, uint64_t first_seq, uint64_t last_seq) noexcept nogil:
     """Let those go on that wait for a message between two sequences."""
     cdef ConsumerSlot* consumer = slot.consumers
     cdef Waiting** at = &slot.reading
@@ -240,7 +244,7 @@ cdef void _wake(Engine* engine, Slot* slot, uint64_t first_seq, uint64_t last_se
 
 cdef void reading_wake(Engine* engine, Slot* slot) noexcept nogil:
     """Let all go on that wait for a message: its stream is another one now."""
-    _wake(engine, slot, 0, <uint64_t> -1)
+    reading_wake_between(engine, slot, 0, <uint64_t> -1)
 
 
 cdef void reading_refuse(Engine* engine, Slot* slot, bint is_refused) noexcept nogil:
@@ -248,7 +252,7 @@ cdef void reading_refuse(Engine* engine, Slot* slot, bint is_refused) noexcept n
     cdef ConsumerSlot* consumer = slot.consumers
     slot.is_refused = is_refused
     if is_refused:
-        _wake(engine, slot, 0, <uint64_t> -1)
+        reading_wake_between(engine, slot, 0, <uint64_t> -1)
         return
     engine.has_fetched = True
     while consumer != NULL:
@@ -307,7 +311,7 @@ cdef void reading_removed(Engine* engine, Slot* slot) noexcept nogil:
     if not slot.is_losing or slot.removals_length:
         return
     slot.is_losing = 0
-    _wake(engine, slot, 0, <uint64_t> -1)
+    reading_wake_between(engine, slot, 0, <uint64_t> -1)
 
 
 # ---- what was read -------------------------------------------------------------------------------------------------------
@@ -315,6 +319,15 @@ cdef void reading_removed(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef void read_perform(ReadJob* job, BodyReader* reader) noexcept nogil:
     """Read what a job wants; called by whoever performs it."""
+    if job.scrubs:
+        # What was read last may have been so for long.
+        reader.file = 0
+    if job.scrubs == SCRUBS_LOG:
+        scrub_log_perform(job, &reader.files)
+        return
+    if job.scrubs == SCRUBS_REST:
+        job.error = bodies_check(reader, job.group, job.file, &job.piece_bytes, &job.reason)
+        return
     if job.file:
         if job.piece == NULL:
             job.piece = <char*> malloc(job.piece_bytes)
@@ -330,7 +343,7 @@ cdef void read_perform(ReadJob* job, BodyReader* reader) noexcept nogil:
     job.error = bodies_read(reader, job.group, job.rows, job.row_count, &job.held, job.held.data, &job.lost)
 
 
-cdef void _drop(ReadJob* job) noexcept nogil:
+cdef void read_drop(ReadJob* job) noexcept nogil:
     """Free a job; its block is needed no more."""
     if job.held.block != NULL:
         job.held.block.is_asked = 0
@@ -342,7 +355,7 @@ cdef void _drop(ReadJob* job) noexcept nogil:
     free(job)
 
 
-cdef bint _is_current(const Slot* slot, const ReadJob* job) noexcept nogil:
+cdef bint read_is_current(const Slot* slot, const ReadJob* job) noexcept nogil:
     """Whether a stream has the segments in which a job has looked."""
     cdef size_t at, row = 0
     for at in range(slot.segment_count):
@@ -361,6 +374,27 @@ cdef void _delay(Engine* engine, ReadJob* job) noexcept nogil:
     wake_at(engine, engine.reads_again_ns)
 
 
+cdef void _attach(Engine* engine, Slot* slot, ReadJob* job) noexcept nogil:
+    """Let a block have the bytes that were read, unless it has some."""
+    if job.held.block.data == NULL:
+        messages_attach(&slot.stream.messages, job.held.block, job.held.data)
+        engine.sweeps_above = 0
+        job.held.data = NULL
+
+
+cdef void reading_attach(Engine* engine, Slot* slot, ReadJob* job) noexcept nogil:
+    """The same, if somebody waits for them."""
+    cdef uint64_t first = job.held.block.first_seq, last = block_last_seq(job.held.block)
+    cdef ConsumerSlot* consumer = slot.consumers
+    cdef Waiting* waiting = slot.reading
+    while consumer != NULL and not (consumer.is_reading and first <= consumer.reading_seq <= last):
+        consumer = consumer.next
+    while waiting != NULL and not first <= waiting.seq <= last:
+        waiting = waiting.next
+    if consumer != NULL or waiting != NULL:
+        _attach(engine, slot, job)
+
+
 cdef void _take_up(Engine* engine, ReadJob* job) noexcept nogil:
     """Hear what has become of a job that reads messages."""
     cdef Slot* slot = slot_of(engine, job.number)
@@ -370,21 +404,19 @@ cdef void _take_up(Engine* engine, ReadJob* job) noexcept nogil:
         if job.error:
             _delay(engine, job)
             return
-        if job.lost.used and not _is_current(slot, job) and _take_places(slot, job):
+        if job.lost.used and not read_is_current(slot, job) and read_take_places(slot, job):
             # They were written again meanwhile.
             reading_push(engine, job)
             return
         engine.read_error = 0
         if job.lost.used:
             reading_lose(engine, slot, &job.lost)
-        elif block.data == NULL:
-            messages_attach(&slot.stream.messages, block, job.held.data)
-            engine.sweeps_above = 0
-            job.held.data = NULL
+        else:
+            _attach(engine, slot, job)
     engine.reading_bytes -= job.held.used
-    _drop(job)
+    read_drop(job)
     if slot != NULL and not slot.is_losing:
-        _wake(engine, slot, first, last)
+        reading_wake_between(engine, slot, first, last)
 
 
 cdef void _take_up_piece(Engine* engine, ReadJob* job) noexcept nogil:
@@ -396,7 +428,7 @@ cdef void _take_up_piece(Engine* engine, ReadJob* job) noexcept nogil:
         return
     else:
         load_read(engine, job)
-    _drop(job)
+    read_drop(job)
 
 
 cdef void reading_turn(Engine* engine) noexcept nogil:
@@ -405,7 +437,9 @@ cdef void reading_turn(Engine* engine) noexcept nogil:
     cdef ReadJob* following
     while job != NULL:
         following = job.next
-        if job.file:
+        if job.scrubs:
+            scrub_took(engine, job)
+        elif job.file:
             _take_up_piece(engine, job)
         else:
             _take_up(engine, job)
@@ -437,7 +471,7 @@ cdef bint _fetch(void* owner, Block* block) noexcept nogil:
     job.held.count = block.count
     job.held.used = block.used
     job.error = ENOMEM
-    if _take_places(slot, &job):
+    if read_take_places(slot, &job):
         bodies_begin(&reader, &engine.files, engine.log.salt, &engine.log.keys)
         read_perform(&job, &reader)
         bodies_end(&reader)
@@ -519,16 +553,18 @@ cdef void _free_all(ReadJob* job) noexcept nogil:
     cdef ReadJob* following
     while job != NULL:
         following = job.next
-        _drop(job)
+        read_drop(job)
         job = following
 
 
 cdef void reads_free(Engine* engine) noexcept nogil:
     """Forget all jobs; nobody performs one any more, and there is no stream."""
     _free_all(<ReadJob*> chain_take(<void**> &engine.reads))
+    _free_all(<ReadJob*> chain_take(<void**> &engine.scrubs))
+    _free_all(engine.scrubs_taken)
     _free_all(engine.reads_taken)
     _free_all(<ReadJob*> chain_take(<void**> &engine.reads_performed))
     _free_all(engine.reads_delayed)
-    engine.reads_taken = engine.reads_delayed = NULL
+    engine.reads_taken = engine.reads_delayed = engine.scrubs_taken = NULL
     waiting_tell(engine, engine.woken)
     engine.woken = engine.last_woken = NULL

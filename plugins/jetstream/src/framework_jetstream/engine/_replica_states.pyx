@@ -21,7 +21,7 @@ from framework_jetstream.engine._held_updates cimport update_followed
 from framework_jetstream.engine._pieces cimport pieces_are_given
 from framework_jetstream.engine._replicated cimport group_follow
 from framework_jetstream.engine._segments cimport (
-    SegmentsHead, files_are_needed, segments_are_written, segments_leave_job, segments_of, segments_remove,
+    SegmentsHead, files_are_needed, segments_are_bad, segments_are_written, segments_leave_job, segments_of, segments_remove,
 )
 from framework_jetstream.log._committed cimport entry_of
 from framework_jetstream.log._record cimport CONSUMER
@@ -139,7 +139,7 @@ cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil:
         return True
     if slot.job != NULL or not stream_is_small(engine, slot):
         return segments_are_written(engine, slot)
-    if not files_are_needed(engine, slot.group):
+    if not files_are_needed(engine, slot.group) and not segments_are_bad(engine, slot):
         return True
     text = stream_state(slot, slot.group.description, slot.group.description_bytes, &length)
     if text == NULL:

@@ -13,6 +13,7 @@ cdef class SegmentJobs:
     cdef int fd  # becomes readable when there is a job; -1: who asks finds out
 
     cdef BodyReader reader
+    cdef BodyReader scrubber  # of what nobody wants: it takes no place from what somebody does
     cdef bint has_begun
     cdef object source
     cdef int error  # of the job that was taken
@@ -20,7 +21,10 @@ cdef class SegmentJobs:
     cdef void files(self, SegmentFiles* files)
     cdef void begin(self, State* state)
     cdef SegmentJob* next_job(self) noexcept nogil
+    cdef bint _read_of(self, ReadJob** asked, ReadJob** taken, BodyReader* reader) noexcept nogil
     cdef bint read_one(self) noexcept nogil
+    cdef bint scrub_one(self) noexcept nogil
+    cdef void forget(self, uint64_t group, uint64_t file) noexcept nogil
     cdef list effects(self, uint64_t group, uint64_t file, const char* chars, uint64_t length)
     cdef void keep(self, uint64_t group, const SegmentRow* rows, size_t count, const Buffer* lost) noexcept nogil
     cdef void job_done(self, SegmentJob* job, int error) noexcept nogil

@@ -31,7 +31,10 @@ from framework_jetstream.stream._saving cimport save_leave, save_next, save_took
 from framework_jetstream.log.record import Effect
 
 cdef extern from "fcntl.h" nogil:
+    enum:
+        POSIX_FADV_DONTNEED
     int openat(int folder, const char* name, int flags, ...)
+    int posix_fadvise(int fd, long offset, long length, int advice)
 
 cdef extern from *:
     """
@@ -110,6 +113,10 @@ cdef struct Place:
 
 
 cdef void _name(char* name, uint64_t group, uint64_t file) noexcept nogil:
+    """Write the name of a segment; group 0: of a file of the log, beside whose folder this one is."""
+    if group == 0:
+        snprintf(name, NAME_BYTES, "../%010llu.log", <unsigned long long> file)
+        return
     snprintf(name, NAME_BYTES, "%010llu-%010llu.seg", <unsigned long long> group, <unsigned long long> file)
 
 
@@ -163,6 +170,10 @@ cdef void _close_bytes(void* jobs, int64_t handle) noexcept nogil:
     pass
 
 
+cdef void _uncache_bytes(void* jobs, int64_t handle) noexcept nogil:
+    pass
+
+
 cdef bytes _stored(const KeyRing* keys, uint64_t group, uint64_t file, const char* chars, uint64_t length):
     """Return what is to stand in a file."""
     cdef Pages pages
@@ -191,6 +202,7 @@ cdef class SegmentJobs:
     def __dealloc__(self):
         if self.has_begun:
             bodies_end(&self.reader)
+            bodies_end(&self.scrubber)
 
     cdef void files(self, SegmentFiles* files):
         """Say how segments are read."""
@@ -199,6 +211,7 @@ cdef class SegmentJobs:
         files.size = _size_of_bytes
         files.read = _read_bytes
         files.close = _close_bytes
+        files.uncache = _uncache_bytes
 
     def bytes_of(self, group: int, file: int) -> bytes | int:
         """Return what is in a segment, or an errno."""
@@ -212,33 +225,47 @@ cdef class SegmentJobs:
         self.state = state
         self.files(&state.files)
         bodies_begin(&self.reader, &state.files, state.log.salt, &state.log.keys)
+        bodies_begin(&self.scrubber, &state.files, state.log.salt, &state.log.keys)
         self.has_begun = True
 
-    cdef bint read_one(self) noexcept nogil:
-        """Read what has waited longest; False: nothing does."""
-        cdef ReadJob* job = self.state.reads_taken
+    cdef bint _read_of(self, ReadJob** asked, ReadJob** taken, BodyReader* reader) noexcept nogil:
+        """Read the oldest of some jobs; False: there is none."""
+        cdef ReadJob* job = taken[0]
         cdef ReadJob* newer = NULL
         if job == NULL:
-            newer = <ReadJob*> chain_take(<void**> &self.state.reads)
+            newer = <ReadJob*> chain_take(<void**> asked)
         while newer != NULL:
             job = newer
             newer = job.next
-            job.next = self.state.reads_taken
-            self.state.reads_taken = job
+            job.next = taken[0]
+            taken[0] = job
         if job == NULL:
             return False
-        read_perform(job, &self.reader)
+        read_perform(job, reader)
         self.keep(job.group, job.rows, job.row_count, &job.lost)
-        self.state.reads_taken = job.next
+        taken[0] = job.next
         chain_push(<void**> &self.state.reads_performed, job, job)
         return True
+
+    cdef bint read_one(self) noexcept nogil:
+        """Read what has waited longest; False: nothing does."""
+        return self._read_of(&self.state.reads, &self.state.reads_taken, &self.reader)
+
+    cdef bint scrub_one(self) noexcept nogil:
+        """Read something that nobody waits for; False: there is nothing."""
+        return self._read_of(&self.state.scrubs, &self.state.scrubs_taken, &self.scrubber)
+
+    cdef void forget(self, uint64_t group, uint64_t file) noexcept nogil:
+        """Close a segment that is removed."""
+        bodies_forget(&self.reader, group, file)
+        bodies_forget(&self.scrubber, group, file)
 
     cdef void keep(self, uint64_t group, const SegmentRow* rows, size_t count, const Buffer* lost) noexcept nogil:
         """Let segments stay for people from which messages could not be read, LiveRuns."""
 
     def read(self) -> bool:
-        """Read what has waited longest for it; False: nothing does."""
-        return self.read_one()
+        """Read what has waited longest for it, or what nobody waits for; False: there is nothing."""
+        return self.read_one() or self.scrub_one()
 
     cdef SegmentJob* next_job(self) noexcept nogil:
         """Take the oldest job; NULL: there is none."""
@@ -271,7 +298,7 @@ cdef class SegmentJobs:
         for at in range(job.removed_count):
             _name(name, job.removed[at].group, job.removed[at].file)
             effects.append((Effect.REMOVE, (<char*> name).decode()))
-            bodies_forget(&self.reader, job.removed[at].group, job.removed[at].file)
+            self.forget(job.removed[at].group, job.removed[at].file)
         if job.removed != NULL:
             return effects
         if job.arrival != NULL:
@@ -348,6 +375,10 @@ cdef void _close_file(void* place, int64_t handle) noexcept nogil:
     close(<int> handle)
 
 
+cdef void _uncache_file(void* place, int64_t handle) noexcept nogil:
+    posix_fadvise(<int> handle, 0, 0, POSIX_FADV_DONTNEED)
+
+
 @cython.final
 cdef class SegmentThread(SegmentJobs):
     """Perform jobs in a folder; `run` is what the thread does.
@@ -390,6 +421,7 @@ cdef class SegmentThread(SegmentJobs):
         files.size = _size_of_file
         files.read = _read_file
         files.close = _close_file
+        files.uncache = _uncache_file
 
     cdef void keep(self, uint64_t group, const SegmentRow* rows, size_t count, const Buffer* lost) noexcept nogil:
         cdef const LiveRun* runs = <const LiveRun*> lost.chars
@@ -541,7 +573,7 @@ cdef class SegmentThread(SegmentJobs):
             return self._save(job)
         for at in range(job.removed_count):
             _name(name, job.removed[at].group, job.removed[at].file)
-            bodies_forget(&self.reader, job.removed[at].group, job.removed[at].file)
+            self.forget(job.removed[at].group, job.removed[at].file)
             unlinkat(self.folder, name, 0)
             if _is_kept(&self.place, job.removed[at].group, job.removed[at].file):
                 _ask(&self.place, ASK_REMOVE, 0, job.removed[at].group, job.removed[at].file)
@@ -562,6 +594,9 @@ cdef class SegmentThread(SegmentJobs):
                 job = self.next_job()
                 if job != NULL:
                     self.job_done(job, self._perform(job))
+                    self._tell()
+                    continue
+                if self.scrub_one():
                     self._tell()
                     continue
                 if poll(&waits, 1, TRIM_MS if self.is_trim_due else -1) == 0:

@@ -329,6 +329,9 @@ cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
             new += 1
         if new == count or rows[new].file != slot.segments[at].file:
             segment_remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
+        elif slot.segments[at].bytes == 0:
+            # It was found to be damaged meanwhile.
+            rows[new].bytes = 0
     free(slot.segments)
     slot.segments = rows
     slot.segment_count = count
@@ -344,10 +347,15 @@ cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
     segment_job_free(job)
 
 
-cdef bint _has_other_keys(const Engine* engine, const Slot* slot) noexcept nogil:
-    """Whether a segment that can be written again was not written with the key of now."""
+cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogil:
+    """Whether a segment can be written again now that is damaged, or was not written with the key of now."""
+    cdef const Replica* replica = slot.group.replica
     cdef size_t at
-    if engine.rekeying in (REKEYING_OVER, REKEYING_REMOVES) or slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX:
+    if slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX:
+        return False
+    if slot.stream.limits.storage_kind and engine.rekeying in (REKEYING_OVER, REKEYING_REMOVES):
+        return False
+    if replica != NULL and not replica_can_snapshot(<Replica*> replica, replica.raft.applied):
         return False
     for at in range(slot.segment_count):
         if slot.segments[at].bytes == 0:
@@ -389,7 +397,7 @@ cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
     cdef Group* group = slot.group
     if not segments_are_said(engine, slot):
         return False
-    if not files_are_needed(engine, group) and not _has_other_keys(engine, slot):
+    if not files_are_needed(engine, group) and not segments_are_bad(engine, slot):
         return True
     if (group.replica != NULL or group.applied >= group.due) and not slot.is_restored and slot.load == NULL:
         segments_save(engine, slot)

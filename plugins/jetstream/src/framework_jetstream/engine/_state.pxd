@@ -10,7 +10,7 @@ from framework_jetstream.consumer._terms cimport ConsumerTerms
 from framework_jetstream.engine._alarms cimport Alarm, Alarms
 from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
-from framework_jetstream.log._log cimport Log, LogPart
+from framework_jetstream.log._log cimport Log, LogFile, LogPart
 from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.raft._state cimport RaftRange
 from framework_jetstream.replication._replicas cimport Replica, Replicas
@@ -108,6 +108,9 @@ cdef enum EventKind:
     # REPAIRS_LOSS: it has said so, and counts for nothing until it is.
     EVENT_SAVE
     # Of a control group: its entries are in files of the log that are to be given up; SNAPSHOT_GROUP lets them go.
+    EVENT_MENDED
+    # Of no consumer: damage has taken nothing, and what it is in is written again; numbers are the stream's, group and file of the
+    # segment, a SegmentReason. Group 0: it is a file of the log.
 
 
 cdef enum:
@@ -340,8 +343,69 @@ cdef struct ReadJob:
     # Of the state that the segment is a part of.
     RaftRange wanted
     # By another server; none, without its number: to be loaded here.
+    uint8_t scrubs
+    # A `Scrubs`: nobody wants it, but to know whether it is as it was written.
+    uint32_t reason
+    # A SegmentReason: what is not, behind the bodies of `file`, or in the file of the log; 0: nothing.
+    LogFile* log_file
+    # It; stays until the job is back.
+    uint64_t end
+    # Of what is in it.
     int error
     # errno: it is tried again.
+
+
+cdef enum Scrubs:
+    SCRUBS_NOT = 0
+    # Somebody wants it.
+    SCRUBS_BLOCK = 1
+    # Messages.
+    SCRUBS_REST = 2
+    # What a segment has beside them.
+    SCRUBS_LOG = 3
+    # A part of a file of the log.
+
+
+cdef struct ScrubPass:
+    # Reading once what there is.
+    int64_t began_unix_ns
+    int64_t ended_unix_ns
+    # 0: it has not.
+    uint64_t bytes
+    uint64_t files
+    # Segments, and files of the log.
+    uint64_t damages
+    # Places that were not as they were written.
+    uint64_t errors
+    # Those that the system did not give.
+
+
+cdef struct Scrub:
+    # How segments are read though nobody wants that; see `_scrub.pyx`.
+    uint64_t bytes_per_s
+    # 0: they are not.
+    int64_t interval_ns
+    # From the begin of one pass to that of the next one, if it does not take longer.
+    int64_t due_ns
+    # When it goes on; 0: it is not known yet.
+    int64_t began_ns
+    # The pass that is on, by the clock that never goes back; 0: none is.
+    uint64_t log_file
+    # The file of the log from which on, and the place in it,
+    uint64_t log_offset
+    # where the log goes on to be read,
+    uint8_t is_log_over
+    # until all of it was.
+    uint32_t number
+    # The stream that is at it,
+    size_t row
+    # its segment of which the rest comes next,
+    uint64_t seq
+    # and behind the last one where its messages go on.
+    uint32_t out
+    # Jobs that have not come back.
+    ScrubPass current
+    ScrubPass last
 
 
 cdef struct Arrival:
@@ -898,6 +962,11 @@ cdef struct Engine:
     # The oldest first.
     ReadJob* reads_performed
     # A stack, the other way.
+    ReadJob* scrubs
+    # A stack of what is read when there is nothing else to do.
+    ReadJob* scrubs_taken
+    # The oldest first.
+    Scrub scrub
     ReadJob* reads_delayed
     # Are tried again at `reads_again_ns`, or as soon as something was fetched.
     bint has_fetched

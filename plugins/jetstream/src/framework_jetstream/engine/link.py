@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from framework.spec import Port
     from framework.sublist.transform import Program
     from framework_jetstream.api.saved import Restored
+    from framework_jetstream.config import JetStreamConfig
     from framework_jetstream.log import Log
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.raft.records import Settings
@@ -43,6 +44,7 @@ _STREAMS: Final = 1 << 43
 """Events of a stream's group are told with its number above this."""
 _CONTROL: Final = 1 << 44
 """Those of a control group likewise."""
+_SECOND_NS: Final = 1_000_000_000
 _PREFIX_CHARS: Final = 12
 """Of ids of events, which differ between servers."""
 
@@ -95,6 +97,21 @@ class EngineEvent(Struct, frozen=True):
     """What who listens has given with it."""
 
 
+class ScrubPass(Struct, frozen=True):
+    """Reading once what the log and segments have, to see whether it is as it was written."""
+
+    began_ns: int
+    """Unix time."""
+    ended_ns: int
+    """The same; 0: it has not."""
+    bytes: int
+    files: int
+    damages: int
+    """Places that were not as they were written."""
+    errors: int
+    """Reads that failed."""
+
+
 class EngineLink:
     """One engine of a server, its thread, and who waits for its answers.
 
@@ -117,6 +134,7 @@ class EngineLink:
         self._sources = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
         self._lost: Callable[[int, int, int], object] | None = None
+        self._mended: Callable[[int, int, int, int], object] | None = None
         self._thread: threading.Thread | None = None
         self._peers: Port | None = None
         self._use_replicas: Callable[[], None] | None = None
@@ -126,7 +144,7 @@ class EngineLink:
         self,
         folder: LogFolder,
         restore: Callable[[Engine, Log, KeptFolder], Restored],
-        cache_bytes: int,
+        config: JetStreamConfig,
         storage: Storage,
     ) -> Restored:
         """Keep streams in a log and segments, and return those that are there.
@@ -136,7 +154,7 @@ class EngineLink:
         Args:
             folder: Of the log.
             restore: Reads what is there.
-            cache_bytes: Of messages that stay in memory although a segment has them.
+            config: Says how much stays in memory, and how often segments are read again.
             storage: Kinds that keep segments.
 
         Raises:
@@ -152,7 +170,12 @@ class EngineLink:
         try:
             segments.make()
             self._segments = SegmentThread(segments.folder, folder.wake_fd, storage.asks_fd)
-            self._engine.use_segments(self._segments, cache_bytes=cache_bytes)
+            self._engine.use_segments(
+                self._segments,
+                cache_bytes=config.block_cache_bytes,
+                scrub_bytes_per_s=config.scrub_rate if config.scrub_interval_s else 0,
+                scrub_interval_ns=round(config.scrub_interval_s * _SECOND_NS),
+            )
             restored = restore(self._engine, folder.log, segments)
         except OSError as error:
             raise StoreError(f"{segments.folder} can't be used for streams: {error}") from error
@@ -333,16 +356,34 @@ class EngineLink:
         """Tell nobody of a consumer any more."""
         self._listening.pop(consumer, None)
 
-    def hear_of_losses(self, tell: Callable[[int, int, int], object]) -> None:
-        """Tell of messages that damage has taken: the stream's number, first and last sequence."""
-        self._lost = tell
+    def hear_of_losses(
+        self,
+        lost: Callable[[int, int, int], object],
+        mended: Callable[[int, int, int, int], object],
+    ) -> None:
+        """Tell of damage.
+
+        Args:
+            lost: It has taken messages: the stream's number, first and last sequence.
+            mended: It has taken nothing, and what it is in is written again: the stream's number,
+                group and file of the segment, a `SegmentReason`; group 0: it is a file of the log.
+        """
+        self._lost, self._mended = lost, mended
+
+    def scrubs(self) -> list[ScrubPass]:
+        """Return how files were read again: the pass that is on, and the last one before it.
+
+        Those that have not been are left out.
+        """
+        current, last = (ScrubPass(*it) for it in self._engine.scrubs)
+        passes = [last] if current == last else [current, last]
+        return [it for it in passes if it.began_ns]
 
     def _take(self) -> None:
         batches: dict[ActorRef[Any], list[EngineAnswer]] = {}
         for asked, status, numbers, data in self._engine.answers():
             if asked == -_STORE:
-                if self._lost is not None:
-                    self._lost(*numbers[:3])
+                self._take_damage(Event(status), numbers)
                 continue
             if asked < 0:
                 if -asked in self._listening:
@@ -354,3 +395,9 @@ class EngineLink:
         for owner, answers in batches.items():
             if owner.is_alive():  # who has ended meanwhile has no use for them
                 owner.tell(EngineAnswers(answers))
+
+    def _take_damage(self, event: Event, numbers: tuple[int, ...]) -> None:
+        if event == Event.LOST and self._lost is not None:
+            self._lost(*numbers[:3])
+        elif event == Event.MENDED and self._mended is not None:
+            self._mended(*numbers[:4])

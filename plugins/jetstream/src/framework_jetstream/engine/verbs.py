@@ -156,6 +156,9 @@ class Event(IntEnum):
     SAVE = 16
     """Of a control group: the log can't give up files, since they have entries of it.
     SNAPSHOT_GROUP lets them go."""
+    MENDED = 17
+    """Of no consumer: damage has taken nothing, and what it is in is written again; numbers: the
+    stream's, group and file of the segment, a `SegmentReason`. Group 0: it is a file of the log."""
 
 
 TAKES_NOTHING: Final = 2

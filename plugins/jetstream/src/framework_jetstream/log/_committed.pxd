@@ -15,6 +15,10 @@ cdef void entry_of(LogEntry* entry, const char* record, uint64_t file, uint64_t 
 # Keep the memory of a file, and the file, until it is let go of as often; NULL: there is no such file.
 cdef LogFile* log_hold(Log* log, uint64_t number) noexcept nogil
 cdef void log_let_go(Log* log, LogFile* file) noexcept nogil
+# Hold the first file from a number on to which nothing is written any more, and of which no damage is known; NULL: there is none.
+cdef LogFile* log_hold_sealed(Log* log, uint64_t number) noexcept nogil
+# Let a file go that was found damaged: when it is needed no more it is put aside.
+cdef void log_let_damaged_go(Log* log, LogFile* file) noexcept nogil
 # Files before this one are needed no more: what lives of them is elsewhere, synced. Their memory is freed.
 cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
 # Free the memory of files that nobody reads or writes any more: who took their entries has copied them.

@@ -123,6 +123,37 @@ cdef LogFile* log_hold(Log* log, uint64_t number) noexcept nogil:
     return file
 
 
+cdef uint64_t _first_unwritten(const Log* log) noexcept nogil:
+    """Return the first file to which something is still to be written."""
+    cdef uint64_t first = log.file.number if log.file != NULL else 0
+    if log.flight != NULL and log.flight.file != NULL:
+        first = min(first, log.flight.file.number)
+    if log.closed != NULL and log.closed.file != NULL:
+        first = min(first, log.closed.file.number)
+    return first
+
+
+cdef LogFile* log_hold_sealed(Log* log, uint64_t number) noexcept nogil:
+    cdef LogFile* file
+    pthread_mutex_lock(&log.lock)
+    file = log.files
+    while file != NULL and (file.number < max(number, log.first_file) or file.is_damaged):
+        file = file.next
+    if file != NULL and file.number >= _first_unwritten(log):
+        file = NULL
+    if file != NULL:
+        file.holds += 1
+    pthread_mutex_unlock(&log.lock)
+    return file
+
+
+cdef void log_let_damaged_go(Log* log, LogFile* file) noexcept nogil:
+    pthread_mutex_lock(&log.lock)
+    file.is_damaged = True
+    file.holds -= 1
+    pthread_mutex_unlock(&log.lock)
+
+
 cdef void log_let_go(Log* log, LogFile* file) noexcept nogil:
     pthread_mutex_lock(&log.lock)
     file.holds -= 1

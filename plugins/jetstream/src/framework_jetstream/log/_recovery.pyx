@@ -15,6 +15,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.encryption._cipher cimport CIPHER_END, CIPHER_NONE, FILE_OF_LOG, KeyHead, file_key_find
+from framework_jetstream.log._checking cimport round_is_whole
 from framework_jetstream.log._committed cimport entry_is_void
 from framework_jetstream.log._log cimport Log, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, room_for
 from framework_jetstream.log._log_files cimport log_begin
@@ -396,16 +397,6 @@ cdef int _read_heads(Scan* scan) noexcept nogil:
     return RECOVERED
 
 
-cdef bint _is_whole(Scan* scan, LogFile* file, Seen* seen) noexcept nogil:
-    cdef uint64_t at = seen.offset + sizeof(RoundHead)
-    cdef uint64_t end = seen.offset + seen.used
-    while at < end:
-        if not record_is_good(file.image + at, end - at, place_sum(scan.log.salt, file.number, at)) or bad_part(file.image + at) >= 0:
-            return False
-        at += (<RecordHead*> (file.image + at)).length
-    return True
-
-
 cdef bint _is_live(Scan* scan, Reading* it, uint64_t wanted) noexcept nogil:
     if not it.was_begun and it.file.number != wanted and (not it.seen_count or it.seen[0].number > scan.proven):
         return False  # made and not written, or its first write was torn
@@ -414,7 +405,9 @@ cdef bint _is_live(Scan* scan, Reading* it, uint64_t wanted) noexcept nogil:
     # A last file is there with all groups that it says again, or not at all.
     if not it.seen_count or it.seen[0].number <= scan.proven:
         return it.seen_count > 0
-    return it.seen[0].offset == FILE_HEAD_BYTES and _is_whole(scan, it.file, &it.seen[0])
+    if it.seen[0].offset != FILE_HEAD_BYTES:
+        return False
+    return round_is_whole(it.file.image + FILE_HEAD_BYTES, scan.log.salt, it.file.number, FILE_HEAD_BYTES)
 
 
 cdef void _find_live(Scan* scan) noexcept nogil:

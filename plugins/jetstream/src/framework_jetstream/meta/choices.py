@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
+from framework_jetstream.api.saved import words_of_ranges
 from framework_jetstream.meta.assignments import Asset, Assignment, ConsumerAssignment
 from framework_jetstream.placement.records import NoPlacement
 from framework_jetstream.placement.rules import place
@@ -188,9 +189,11 @@ class Choices:
             for some in (stay, gone)
         )
         what = " > ".join(filter(None, asset))
+        ranges = sorted({run for it in stay for run in self._fleet.lost_at(it, name)})
+        which = f" (sequences {words_of_ranges(ranges)})" if ranges else ""
         raise failure(
             ErrCode.GENERIC,
-            err=f"something of {what} is lost at {faulty}, and not given back yet: what"
+            err=f"something of {what} is lost at {faulty}{which}, and not given back yet: what"
             f" {whole} has of it could be lost with it; ask again when {faulty} is healthy",
         )
 

@@ -9,6 +9,8 @@ from msgspec import Struct
 from framework_jetstream.placement.records import PlacementServer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from framework_jetstream.meta.state import MetaState
 
 OFFLINE_AFTER_NS: Final = 10_000_000_000
@@ -28,6 +30,8 @@ class Sighting(Struct, frozen=True, kw_only=True):
     storage_bytes: int = 0
     faulty: frozenset[str] = frozenset()
     """Groups of which something is lost there, and not given back yet."""
+    lost: Mapping[str, Sequence[tuple[int, int]]] = {}
+    """Of streams among them, which messages, as in `letters.Hello`."""
     is_caught_up: bool = True
     """With the meta group's log, by what its leader knows."""
 
@@ -73,6 +77,11 @@ class Fleet:
         """Return whether a server has not said that something of a group is lost there."""
         seen = self._sightings.get(peer)
         return seen is None or group_name not in seen.faulty
+
+    def lost_at(self, peer: str, group_name: str) -> Sequence[tuple[int, int]]:
+        """Return which messages of a group a server has said to be lost there."""
+        seen = self._sightings.get(peer)
+        return seen.lost.get(group_name, ()) if seen is not None else ()
 
     def candidates(self, state: MetaState, now_ns: int) -> list[PlacementServer]:
         """Return the servers of the meta group as placement wants them."""

@@ -45,6 +45,9 @@ class Hello(Struct, frozen=True, kw_only=True):
     storage_bytes: int = 0
     faulty: tuple[str, ...] = ()
     """Groups of which something is lost there, and not given back yet."""
+    lost: dict[str, tuple[tuple[int, int], ...]] = {}
+    """Of streams among them, by group, first and last sequences of messages that are, where it is
+    known which; a last one of 0: it is not known."""
 
 
 class Leaving(Struct, frozen=True):

@@ -24,6 +24,8 @@ cdef struct SegmentFiles:
     int (*read)(void* self, int64_t handle, uint64_t offset, char* into, size_t length) noexcept nogil
     # All of it; errno, LOST where the file ends before, 0: done.
     void (*close)(void* self, int64_t handle) noexcept nogil
+    void (*uncache)(void* self, int64_t handle) noexcept nogil
+    # What is read next comes from the disk, not from memory of the system.
 
 
 cdef struct OpenSegment:
@@ -66,5 +68,6 @@ cdef int bodies_plain(BodyReader* reader, uint64_t group, uint64_t file, uint64_
 cdef int bodies_index(
     BodyReader* reader, uint64_t group, uint64_t file, uint64_t* begin, uint64_t* size, bint* is_current
 ) noexcept nogil
+cdef int bodies_check(BodyReader* reader, uint64_t group, uint64_t file, uint64_t* bytes, uint32_t* reason) noexcept nogil
 cdef void bodies_forget(BodyReader* reader, uint64_t group, uint64_t file) noexcept nogil
 cdef void bodies_end(BodyReader* reader) noexcept nogil

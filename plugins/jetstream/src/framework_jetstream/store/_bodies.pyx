@@ -15,8 +15,8 @@ from framework_jetstream.log._record cimport head_sum
 from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_seq, entry_begin, held_bytes
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGES_AT, PAGES_OPEN, PAGES_PLAIN, page_open, pages_end, pages_open
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, SEGMENT_VERSION, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd, SegmentHead, SegmentReader, bodies_decode,
-    buffer_add, directory_is_good, end_is_good, segment_close, segment_open,
+    CODING_PLAIN, SEGMENT_COLUMNS, SEGMENT_HEAD, SEGMENT_VERSION, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd, SegmentHead,
+    SegmentReader, bodies_decode, buffer_add, directory_is_good, end_is_good, segment_close, segment_open, segment_open_index,
 )
 
 cdef enum:
@@ -401,3 +401,36 @@ cdef int bodies_index(
     if begin[0] >= size[0]:
         return LOST
     return _read(reader, segment, begin[0], &reader.plain, size[0] - begin[0])
+
+
+cdef int bodies_check(BodyReader* reader, uint64_t group, uint64_t file, uint64_t* bytes, uint32_t* reason) noexcept nogil:
+    """Compare all that a segment has beside bodies with its sums, as the disk has it now; errno, LOST: it is not there, 0: done.
+
+    Args:
+        bytes: Gets how many were read.
+        reason: Gets a SegmentReason of what is not as it was written, 0: nothing. What of columns is not costs messages, which who
+            reads them finds.
+    """
+    cdef OpenSegment* segment
+    cdef SegmentReader index
+    cdef uint64_t begin = 0, size = 0
+    cdef bint is_current
+    cdef int error = 0
+    bytes[0] = reason[0] = 0
+    bodies_forget(reader, group, file)
+    segment = _segment(reader, group, file, &error)
+    if segment == NULL:
+        return error
+    reader.files.uncache(reader.files.self, segment.handle)
+    error = bodies_index(reader, group, file, &begin, &size, &is_current)
+    bytes[0] = size - begin
+    if error == LOST:
+        reason[0] = SEGMENT_HEAD
+    elif error == 0:
+        if not segment_open_index(&index, reader.plain.chars, begin, size, reader.salt, group, file):
+            reason[0] = index.damages[0].reason if index.damage_count else SEGMENT_COLUMNS
+        segment_close(&index)
+    # It is much, and wanted once.
+    free(reader.plain.chars)
+    memset(&reader.plain, 0, sizeof(Buffer))
+    return 0 if reason[0] else error

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FAULTY_MAX: Final = 256
 """Groups that a server says are not whole there."""
+RANGES_MAX: Final = 16
+"""Of sequences that are lost of one stream, as they are shown."""
 
 
 class StreamEntry(Struct, kw_only=True):
@@ -84,6 +86,9 @@ class StreamBook:
         self.offline: Final[dict[tuple[str, str], Offline]] = {}
         """Streams that are not served until the next start, by account and name."""
         self._offline_kept: Final[dict[str, AccountStreams]] = {}
+        self._losses: Final[dict[tuple[str, str], list[tuple[int, int]]]] = {}
+        """First and last sequences of messages that damage has taken here, in the order in which
+        that was found, by account and name; a last one of 0: it is not known."""
 
     def next_number(self) -> int:
         """Return a number that no stream has had."""
@@ -119,13 +124,33 @@ class StreamBook:
         found = entry.consumers.get(consumer) if entry is not None and consumer else entry
         return found is None or found.is_repaired
 
-    def faulty(self) -> list[dict[str, str]]:
-        """Return the names of streams and consumers of which something is lost here."""
-        found = []
+    def lose(self, account: str, name: str, first: int, last: int) -> None:
+        """Remember which messages of a stream damage has taken, as long as they are not back."""
+        ranges = self._losses.setdefault((account, name), [])
+        if ranges and ranges[-1][1] + 1 == first and last:
+            ranges[-1] = ranges[-1][0], last
+        elif len(ranges) < RANGES_MAX:
+            ranges.append((first, last))
+
+    def regain(self, account: str, name: str) -> None:
+        """Forget what was lost of a stream: it is back, or the stream is gone."""
+        self._losses.pop((account, name), None)
+
+    def losses(self, account: str, name: str) -> Sequence[tuple[int, int]]:
+        """Return first and last sequences of messages that are lost here, as far as is known."""
+        return self._losses.get((account, name), ())
+
+    def faulty(self) -> list[dict[str, Any]]:
+        """Return the names of streams and consumers of which something is lost here.
+
+        With `lost`, sequences, where it is known which.
+        """
+        found: list[dict[str, Any]] = []
         for entry in self.all():
             stream = {"account": entry.account, "stream": entry.config.name}
-            if entry.is_repaired:
-                found.append(stream)
+            lost = self.losses(entry.account, entry.config.name)
+            if entry.is_repaired or lost:
+                found.append({**stream, **({"lost": lost} if lost else {})})
             consumers = (name for name, it in entry.consumers.items() if it.is_repaired)
             found += [{**stream, "consumer": name} for name in consumers]
         return found
@@ -136,6 +161,15 @@ class StreamBook:
         for entry in self.all():
             found += [it.group for it in entry.consumers.values() if it.is_repaired]
         return tuple(filter(None, found))[:FAULTY_MAX]
+
+    def lost_of_groups(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """Return which messages are lost of streams of which others have them, by group."""
+        found = {}
+        for (account, name), ranges in self._losses.items():
+            entry = self.get(account, name)
+            if entry is not None and entry.group and entry.is_repaired:
+                found[entry.group] = tuple(ranges)
+        return dict(list(found.items())[:FAULTY_MAX])
 
     def put(self, entry: StreamEntry) -> None:
         """Add a stream; one of its name that was there is forgotten."""
@@ -157,6 +191,7 @@ class StreamBook:
         self.reserved.remove(entry.config)
         if not account.entries:
             del self._accounts[entry.account]
+        self.regain(entry.account, entry.config.name)
 
     def configure(self, entry: StreamEntry, config: StreamConfig) -> None:
         """Let a stream have another configuration; it may be one that is not there any more."""

@@ -50,6 +50,7 @@ from framework_jetstream.consumer.terms import BURST_BYTES
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
 from framework_jetstream.engine.verbs import (
     NOT_STORED,
+    REPAIRS_LOSS,
     Event,
     GroupOf,
     Verb,
@@ -314,16 +315,21 @@ class Stream(Component):
             case EngineEvent(kind=Event.UPDATE, numbers=numbers, data=data):
                 self._shared.follow(numbers[0], data)
             case EngineEvent(kind=Event.REPAIRS, numbers=numbers):
-                self._repair(is_lost=bool(numbers[0]))
+                self._repair(is_lost=bool(numbers[0]), begins_anew=numbers[0] == REPAIRS_LOSS)
             case _:
                 pass
 
-    def _repair(self, *, is_lost: bool) -> None:
-        """Take up whether something of it is lost here, and say so."""
+    def _repair(self, *, is_lost: bool, begins_anew: bool) -> None:
+        """Take up whether something of it is lost here, and say so.
+
+        What begins anew has nothing, and which messages were lost at first says little any more.
+        """
         entry = self._entry
         if is_lost and not entry.is_repaired:
             name = f"stream {entry.config.name} of account {entry.account}"
             self._host.report(f"something of {name} is lost here; other servers give it back")
+        if begins_anew or not is_lost:
+            self._book.regain(entry.account, entry.config.name)
         entry.is_repaired = is_lost
 
     def _ask(self, verb: Verb, then: Callable[[EngineAnswer], object], **more: Any) -> None:

@@ -1,0 +1,8 @@
+"""The C face of what reads segments though nobody wants them; see `_scrub.pyx`."""
+
+from framework_jetstream.engine._state cimport Engine, ReadJob
+
+
+cdef void scrub_turn(Engine* engine) noexcept nogil
+cdef void scrub_wake(Engine* engine) noexcept nogil
+cdef void scrub_took(Engine* engine, ReadJob* job) noexcept nogil
