@@ -6,14 +6,13 @@ import importlib
 import os
 import re
 import shutil
-import stat
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from pyspark_nats.errors import NatsSourceError
+from pyspark_nats.programs import has_place, place, put_program
 
 MAJOR_MIN = 17
 _MODULE = "--add-modules=jdk.incubator.vector"
@@ -73,13 +72,6 @@ def _asked(command: str, home: Path | None) -> Java:
 
 def _wrapped(java: Path) -> Path:
     """Return a home whose `bin/java` leaves out the module that this Java lacks."""
-    home = Path(sys.prefix, "share", "pyspark_nats", "java")
-    if not os.access(sys.prefix, os.W_OK):
-        home = Path(tempfile.mkdtemp(prefix="pyspark_nats-java-"))
-    wrapper = home / "bin" / "java"
-    wrapper.parent.mkdir(parents=True, exist_ok=True)
-    new = wrapper.with_suffix(f".{os.getpid()}")
-    new.write_text(_WRAPPER.format(module=_MODULE, java=java), "utf-8")
-    new.chmod(new.stat().st_mode | stat.S_IXUSR)
-    new.replace(wrapper)
+    home = place() / "java" if has_place() else Path(tempfile.mkdtemp(prefix="pyspark_nats-java-"))
+    put_program(home / "bin" / "java", _WRAPPER.format(module=_MODULE, java=java))
     return home

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
 from pyspark_nats.class_archive import archive_options
 from pyspark_nats.java import find_java
+from pyspark_nats.worker_python import worker_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ def local_session(
     java = find_java()
     if java.home is not None:
         os.environ["JAVA_HOME"] = str(java.home)
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # or workers take the system's python
+    os.environ["PYSPARK_PYTHON"] = worker_python()  # or workers take the system's python
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.master(f"local[{cores}]")
     options = {

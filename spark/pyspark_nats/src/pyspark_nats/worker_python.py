@@ -1,0 +1,49 @@
+"""What Spark starts as the Python of its workers: this one, with PySpark as it is installed.
+
+Spark puts archives of its Python sources before all that Python would find by itself. What comes
+from an archive is compiled anew by each process, which takes half a second; a first query starts
+four processes, one after the other. Where the archives belong to the very PySpark that is installed
+here, compiled, this one is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark_nats.programs import has_place, place, put_program
+
+_TEXT = """#!/bin/sh
+set -f
+IFS=:
+kept=
+for each in $PYTHONPATH; do
+    case $each in
+        {folder}/pyspark.zip | {folder}/py4j-*-src.zip) ;;
+        *) kept=$kept${{kept:+:}}$each ;;
+    esac
+done
+export PYTHONPATH="$kept"
+unset IFS
+exec {python} "$@"
+"""
+
+
+def worker_python() -> str:
+    """Return what `PYSPARK_PYTHON` is to be; `SPARK_HOME` is set where it is not.
+
+    It is this Python itself where `SPARK_HOME` says another Spark than the one that is installed,
+    or where nothing can be put into this environment.
+    """
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    home = str(Path(spec.origin).parent)
+    if os.environ.setdefault("SPARK_HOME", home) != home or not has_place():
+        return sys.executable
+    folder = shlex.quote(f"{home}/python/lib")
+    text = _TEXT.format(folder=folder, python=shlex.quote(sys.executable))
+    return str(put_program(place() / "python", text))

@@ -1,0 +1,78 @@
+"""What Spark starts as the Python of its workers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark", reason="needs pyspark: ./dev test -e spark")
+worker = pytest.importorskip("pyspark_nats.worker_python")
+
+HOME = str(Path(pyspark.__file__).parent)
+SPARK = f"{HOME}/python/lib/pyspark.zip"
+PY4J = f"{HOME}/python/lib/py4j-0.1-src.zip"
+SHOWN = "import os, sys; print(os.environ['PYTHONPATH']); print(*sys.argv[1:], sep='|')"
+
+
+@pytest.fixture
+def prefix(tmp_path, monkeypatch):
+    """Return an environment that has nothing yet, in a folder whose name is no plain word."""
+    prefix = tmp_path / "it's an environment"
+    prefix.mkdir()
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    monkeypatch.setenv("SPARK_HOME", "")
+    monkeypatch.delenv("SPARK_HOME")
+    return prefix
+
+
+def shown(python, path):
+    words = [python, "-c", SHOWN, "a b", "*"]
+    environ = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(
+        words, check=True, capture_output=True, text=True, env=environ
+    ).stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        ("", ""),
+        ("/some where/*:/b", "/some where/*:/b"),
+        (SPARK, ""),
+        (f"/a:{SPARK}:{PY4J}:/b.jar:/a:{SPARK}", "/a:/b.jar:/a"),
+        ("/other/python/lib/pyspark.zip", "/other/python/lib/pyspark.zip"),
+    ],
+)
+def test_archives_of_the_installed_spark_are_left_out(prefix, path, left):
+    python = worker.worker_python()
+
+    assert prefix in Path(python).parents
+    assert os.environ["SPARK_HOME"] == HOME
+    assert shown(python, path) == [left, "a b|*"]
+
+
+def test_another_spark_keeps_its_archives(prefix, monkeypatch):
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark")
+
+    assert worker.worker_python() == sys.executable
+
+
+def test_an_environment_that_nothing_can_be_put_into(prefix, monkeypatch):
+    monkeypatch.setattr(worker, "has_place", lambda: False)
+
+    assert worker.worker_python() == sys.executable
+
+
+def test_workers_import_the_installed_spark(session):
+    def files(_):
+        yield import_module("pyspark").__file__, import_module("py4j").__file__
+
+    found = session.sparkContext.parallelize([1], 1).mapPartitions(files).collect()
+
+    assert [it.startswith(HOME) and ".zip" not in it for it, _ in found] == [True]
+    assert ".zip" not in found[0][1]
