@@ -17,7 +17,7 @@ from nats.js.errors import KeyNotFoundError
 
 from framework.testing import OURS, NatsCli
 from plugins.jetstream.tests.interop import shared_clusters as shared
-from plugins.jetstream.tests.interop.shared_streams import led_by, pulled, step_down
+from plugins.jetstream.tests.interop.shared_streams import is_whole, led_by, pulled, step_down
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(60)]
 
@@ -247,6 +247,29 @@ def test_consumers_of_queues_have_the_replicas_of_their_stream(cluster, apis):
         assert consumer(api, "Q", "C", num_replicas=3)["config"]["num_replicas"] == 3
         shared.until(lambda: _replicas(api, "Q", "C") == 3)
         assert api("STREAM.DELETE.Q")["success"]
+
+
+@pytest.mark.parametrize(("retention", "again"), [("limits", 1), ("interest", 3)])
+def test_a_consumer_has_no_more_replicas_than_its_stream(cluster, apis, retention, again):
+    api, name = apis(cluster)["n1"], f"FOLLOW{again}"
+    wanted = {"name": name, "subjects": [f"{name}.>"], "retention": retention}
+    stream(api, name, retention=retention)
+    consumer(api, name, "C", num_replicas=3)
+    shared.until(lambda: _replicas(api, name, "C") == 3)
+    for replicas, its in ((1, 1), (3, again)):
+        scaled = {**wanted, "num_replicas": replicas}
+        shared.until(lambda to=scaled: "config" in api(f"STREAM.UPDATE.{name}", to))
+        shared.until(lambda count=replicas: is_whole(api, name, count))
+        shared.until(lambda count=its: _replicas(api, name, "C") == count)
+        shared.until(lambda count=its: _configured(api, name, "C") == count)
+    changed = consumer(api, name, "C", num_replicas=again, description="it may be changed")
+    assert changed["config"]["description"] == "it may be changed"
+    assert api(f"STREAM.DELETE.{name}")["success"]
+
+
+def _configured(api, name, consumer_name):
+    """Return how many replicas a consumer says that it is to have."""
+    return (api(f"CONSUMER.INFO.{name}.{consumer_name}").get("config") or {}).get("num_replicas")
 
 
 @pytest.mark.peer("nats")

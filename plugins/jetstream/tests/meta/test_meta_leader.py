@@ -74,6 +74,26 @@ def wanted(replicas=3, name="S", **more):
     )
 
 
+def test_a_consumer_follows_the_number_of_replicas_that_it_may_have():
+    office = Office()
+    asset = S._replace(consumer="c")
+    office.propose(office.create(3))
+    office.propose(office.leader.create_consumer(asset, consumer(3)))
+    assert list(office.leader.duties()) == []
+    office.leader._follow = lambda _, it: replace(it, replicas=1, config=b"one")
+    (proposal,) = office.leader.duties()
+    office.propose(proposal)
+
+    found = office.found(asset)
+    assert (found.replicas, found.config, len(found.group.target)) == (1, b"one", 1)
+    assert list(office.leader.duties()) == []
+    office.propose(office.leader.finish_move(asset, 2, found.group.target))
+    assert list(office.leader.duties()) == []
+    office.leader._follow = lambda _, it: replace(it, replicas=2, config=b"two")
+    (proposal,) = office.leader.duties()
+    assert office.propose(proposal).operation.target[:1] == found.group.target
+
+
 def consumer(replicas=0):
     empty = Group(name="", peers=())
     return ConsumerAssignment(name="c", created_ns=2, config=b"{}", group=empty, replicas=replicas)

@@ -5,9 +5,13 @@ Source: nats-server `jetstream_cluster.go`, `jsClusteredConsumerRequest`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.records import ConsumerConfig, StreamConfig
 from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.consumer.rules import (
@@ -22,9 +26,41 @@ from framework_jetstream.sourcing.served import follow_known, settle_sourcing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework_jetstream.api.records import ConsumerConfig, StreamConfig
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.config import JetStreamConfig
+    from framework_jetstream.meta.assignments import ConsumerAssignment, StreamAssignment
+
+_STREAMS_KNOWN: Final = 1024
+"""Configurations that need not be read again."""
+
+
+def following(stream: StreamAssignment, consumer: ConsumerAssignment) -> ConsumerAssignment:
+    """Return a consumer with as many replicas as it may have, now that its stream is another one.
+
+    It has no more than its stream, and as many where the stream keeps what consumers want.
+
+    Source: nats-server `jetstream_cluster.go`, `remapConsumerAssignments`, `targetReplicas`.
+    """
+    replicas, is_limits = _replicas_of_stream(stream.config)
+    if consumer.replicas == replicas or (is_limits and consumer.replicas < replicas):
+        return consumer
+    config = msgspec.json.decode(consumer.config, type=ConsumerConfig)
+    if not config.num_replicas:
+        return consumer
+    config.num_replicas = replicas
+    text = msgspec.json.encode(config)
+    return msgspec.structs.replace(consumer, config=text, replicas=replicas)
+
+
+@lru_cache(_STREAMS_KNOWN)
+def _replicas_of_stream(config: bytes) -> tuple[int, bool]:
+    """Return how many replicas a stream has, and whether nothing but its limits removes anything.
+
+    Args:
+        config: As of its assignment.
+    """
+    read = msgspec.json.decode(config, type=StreamConfig)
+    return max(read.num_replicas, 1), read.retention == "limits"
 
 
 class ConsumerChanges:

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from framework.actors import Component
 from framework_jetstream.api.saved import SavedGroup, text_of
+from framework_jetstream.cluster.changes import following
 from framework_jetstream.cluster.cluster_api import ClusterApi
 from framework_jetstream.cluster.consumer_states import ConsumerStates
 from framework_jetstream.cluster.decisions import Decisions
@@ -208,6 +209,7 @@ class MetaGroup(Component):
             rules=rules,
             draw=draw,
             request_of=request_of,
+            follow=following,
         )
         self.decisions = Decisions(self.leader, self._propose)
         self._owed = OwedAnswers(

@@ -80,6 +80,8 @@ class MetaLeader:
         rules: Of placement.
         draw: Returns 8 characters that no other group has.
         request_of: Returns what a stream asks of placement, without cluster and rules.
+        follow: Returns a consumer as it has to be beside its stream as that is now: itself, or one
+            with another number of replicas, and a configuration that says so.
     """
 
     def __init__(
@@ -91,12 +93,16 @@ class MetaLeader:
         rules: Rules,
         draw: Callable[[], str],
         request_of: Callable[[StreamAssignment], PlacementRequest],
+        follow: Callable[
+            [StreamAssignment, ConsumerAssignment], ConsumerAssignment
+        ] = lambda _, consumer: consumer,
     ) -> None:
         self._machine = machine
         self._start = start
         self._choices = Choices(fleet, rules, request_of)
         self._draw = draw
         self._request_of = request_of
+        self._follow = follow
         self._numbers = 0
         self._unix_ns = 0
         self._forecast: MetaMachine | None = None
@@ -285,26 +291,29 @@ class MetaLeader:
         Raises:
             ApiFailure: There is no such consumer, or it is being moved.
         """
-        found, stream = self._settled(asset), self.state.stream(asset)
+        found = self._settled(asset)
         assert isinstance(found, ConsumerAssignment)
-        assert stream is not None
         assert set(order) == set(found.group.peers)
-        wanted = replace(found, replicas=replicas)
+        change = self._scaled(asset, replace(found, config=config, replicas=replicas), order)
+        self._choices.check_losses(self.state, asset, found, change.target or found.group.peers)
+        return self._propose(replace(change, reply=reply))
+
+    def _scaled(self, asset: Asset, wanted: ConsumerAssignment, order: Sequence[str]) -> Scale:
+        """Return the change of a consumer to one with other replicas, at servers of its stream."""
+        stream = self.state.stream(asset)
+        assert stream is not None
         target = self._choices.peers_of_consumer(self.state, stream, wanted, order)
-        self._choices.check_losses(self.state, asset, found, target)
-        change = Scale(
+        return Scale(
             asset=asset,
-            revision=found.revision,
-            config=config,
-            level=found.level,
+            revision=wanted.revision,
+            config=wanted.config,
+            level=wanted.level,
             target=() if set(target) == set(order) else target,
             created_ns=self._unix_ns,
-            cluster=found.group.cluster,
+            cluster=wanted.group.cluster,
             preferred=order[0] if len(order) == 1 else "",
-            reply=reply,
-            replicas=replicas,
+            replicas=wanted.replicas,
         )
-        return self._propose(change)
 
     def scale(self, wanted: StreamAssignment, order: Sequence[str], reply: str = "") -> Proposal:
         """Give a stream more replicas, or fewer.
@@ -483,9 +492,23 @@ class MetaLeader:
         """
         for asset, _ in list(self.state.assets()):
             found = self.state.find(asset)
+            if change := self._followed(asset, found):
+                yield self._propose(change)
+                continue
             target = self._due(asset, found) if found is not None else ()
             if found is not None and target and set(target) != set(hosts_of(found)):
                 yield self._move(asset, found, target)
+
+    def _followed(self, asset: Asset, found: Assignment | None) -> Scale | None:
+        """Return the change that lets a consumer have no more replicas than it may; None: none."""
+        if not isinstance(found, ConsumerAssignment) or not found.replicas or found.group.target:
+            return None
+        stream = self.state.stream(asset)
+        assert stream is not None
+        wanted = self._follow(stream, found)
+        if wanted.replicas == found.replicas:
+            return None
+        return self._scaled(asset, wanted, found.group.peers)
 
     def _due(self, asset: Asset, found: Assignment) -> tuple[str, ...]:
         """Return who is to have an asset; empty: who has it, or nobody better."""
