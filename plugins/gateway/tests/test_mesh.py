@@ -129,6 +129,34 @@ def test_meshes(run_script):
     run_script("mesh.txt", Meshes().handle)
 
 
+def introduced(mesh, link):
+    """Return what follows when a server of another cluster has dialed, and says who it is."""
+    mesh.receive_opened(link, 0, "10.0.0.9", 40_000, None)
+    mesh.receive_claim(link, "west")
+    info = GatewayInfo(server_id="NX", server_name="x", gateway="west")
+    return mesh.receive_introduction(link, info, SECOND_NS)
+
+
+def test_a_server_that_plugins_refuse_goes_and_does_not_come_again():
+    against = {}
+    mesh = Mesh(
+        local=local_info(),
+        settings=MeshSettings(),
+        tokens=count(1),
+        check=lambda info: against.get(info.server_id, ""),
+    )
+    assert Admit(1) in introduced(mesh, 1)
+    assert mesh.recheck() == []
+    against["NX"] = "come back on Monday"
+
+    refused = [it for it in mesh.recheck() if isinstance(it, Dismiss)]
+    assert [(it.link, it.text) for it in refused] == [(1, "come back on Monday")]
+    mesh.receive_closed(1, SECOND_NS, SECOND_NS)
+    refused = [it for it in introduced(mesh, 2) if isinstance(it, Dismiss)]
+    assert [it.text for it in refused] == ["come back on Monday"]
+    assert list(mesh.inbound()) == []
+
+
 def test_told_of_clusters_without_end():
     mesh = Mesh(local=local_info(), settings=MeshSettings(), tokens=count(1))
     for number in range(10_000):

@@ -238,6 +238,16 @@ def test_a_consumer_goes_to_another_server_of_its_stream(world):
     assert world.said == []
 
 
+def test_who_was_sent_a_letter_and_dies_is_answered_for(world):
+    world.owed.owe_by(request(), "stream_restore", SECOND)
+    world.owed.owe_by(request(), "stream_restore", THIRD)
+    world.hear(THIRD)
+    world.owed.look()
+    world.owed.look()
+
+    assert world.errors() == [10008]
+
+
 def test_with_the_office_nobody_is_owed_anything(world):
     (first,) = world.create()
     world.owed.end()

@@ -51,7 +51,7 @@ class Office:
         self.view = view
         self.leader = leader
         self.decisions = decisions
-        self._owed = owed
+        self.owed = owed
         self.gathering = gathering
         self.host = host
         self.clock = clock
@@ -67,7 +67,7 @@ class Office:
         def done(outcome: Outcome | Existing | None) -> None:
             self.say_outcome(request, kind, outcome)
             if made and (outcome is Outcome.DONE or outcome is made[0]):
-                self._owed.owe(request, kind, made[0])
+                self.owed.owe(request, kind, made[0])
 
         self.decisions.decide(decide_once, done, partial(self.refuse, request, kind))
 

@@ -43,11 +43,13 @@ OWED_MAX: Final = 1024
 class _Owed(Struct, frozen=True):
     request: JetStream.ApiRequest
     kind: str
-    asset: Asset
-    found: Assignment
-    """As it was decided."""
+    peers: tuple[str, ...]
+    """Of whom a majority answers."""
     since_ns: int
-    is_new: bool
+    asset: Asset | None = None
+    """That is placed anew where nobody has it yet; None: nothing is."""
+    found: Assignment | None = None
+    """As it was decided."""
 
 
 class OwedAnswers:
@@ -90,19 +92,28 @@ class OwedAnswers:
         """
         asset, is_new = _asset_of(decided)
         found = self._view.machine.state.find(asset)
-        if found is not None and request.subject and len(self._owed) < OWED_MAX:
-            now_ns = self._view.now_ns()
-            self._owed.append(_Owed(request, kind, asset, found, now_ns, is_new))
+        if found is None:
+            return
+        owed = _Owed(request, kind, found.group.peers, self._view.now_ns())
+        self._keep(replace(owed, asset=asset, found=found) if is_new else owed)
+
+    def owe_by(self, request: JetStream.ApiRequest, kind: str, peer: str) -> None:
+        """Look after a request that one server answers, and nothing is decided of yet."""
+        self._keep(_Owed(request, kind, (peer,), self._view.now_ns()))
+
+    def _keep(self, owed: _Owed) -> None:
+        if owed.request.subject and len(self._owed) < OWED_MAX:
+            self._owed.append(owed)
 
     def look(self) -> None:
         """Take up who is silent now."""
         owed, self._owed = self._owed, []
         for it in owed:
-            if not self._is_lost(it.found):
+            if not self._is_lost(it.peers):
                 if self._view.now_ns() - it.since_ns < OWED_NS:
                     self._owed.append(it)
-            elif it.is_new and not self._may_be_stored(it.found):
-                self._place_anew(it)
+            elif it.asset and it.found is not None and not self._may_be_stored(it.found):
+                self._place_anew(it, it.asset, it.found)
             else:
                 self._refuse(it, api_error(ErrCode.CLUSTER_NOT_AVAILABLE))
 
@@ -110,9 +121,8 @@ class OwedAnswers:
         """Another server leads the meta group."""
         self._owed.clear()
 
-    def _is_lost(self, found: Assignment) -> bool:
-        """Return whether no majority of an asset's servers is heard."""
-        peers = found.group.peers
+    def _is_lost(self, peers: tuple[str, ...]) -> bool:
+        """Return whether no majority of some servers is heard."""
         return sum(map(self._view.is_heard, peers)) < len(peers) // 2 + 1
 
     def _may_be_stored(self, found: Assignment) -> bool:
@@ -124,14 +134,14 @@ class OwedAnswers:
         have = sum(matches.get(it, found.revision) >= found.revision for it in peers)
         return have >= len(peers) // 2 + 1
 
-    def _place_anew(self, owed: _Owed) -> None:
+    def _place_anew(self, owed: _Owed, asset: Asset, found: Assignment) -> None:
         """Let other servers have what nobody has yet: another asset of the same name."""
-        asset, is_removed = owed.asset, [False]
+        is_removed = [False]
         made: list[Proposal | Existing] = []
 
         def remove() -> Proposal | None:
             known = self._leader.state.find(asset)
-            is_same = known is not None and known.revision == owed.found.revision
+            is_same = known is not None and known.revision == found.revision
             return self._leader.remove(asset) if is_same else None
 
         def removed(outcome: Outcome | Existing | None) -> None:
@@ -142,7 +152,7 @@ class OwedAnswers:
         def make() -> Proposal | Existing | None:
             if not is_removed[0]:
                 return None
-            made.append(self._create(asset, owed.found))
+            made.append(self._create(asset, found))
             return made[0]
 
         def done(outcome: Outcome | Existing | None) -> None:

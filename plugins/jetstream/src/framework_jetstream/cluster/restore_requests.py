@@ -80,6 +80,7 @@ class RestoreRequests:
         here = office.view.peer
         taker = here if here in peers else next(filter(office.view.is_heard, peers), peers[0])
         self._send(taker, TakeArchive(bytes_from_record(planned)))
+        office.owed.owe_by(request, found.kind, taker)
         request.reply.set(None)
 
     def _wanted(self, request: JetStream.ApiRequest, name: str) -> StreamConfig:
