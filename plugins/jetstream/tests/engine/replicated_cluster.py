@@ -44,9 +44,19 @@ class ReplicatedCluster(Cluster):
         seed: Chooses everything.
         mistake: Is made by all servers; see `ReplicatedServer`.
         grows: The same.
+        scrubs: The same.
+        hides: Whether servers may lose something while others have damage that is not found yet.
     """
 
-    def __init__(self, seed: int, mistake: str = "", *, grows: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        mistake: str = "",
+        *,
+        grows: bool = False,
+        scrubs: bool = False,
+        hides: bool = False,
+    ) -> None:
         super().__init__(seed, 3)
         self.settings = replace(
             self.settings,
@@ -59,11 +69,12 @@ class ReplicatedCluster(Cluster):
         self.judge = Judge()
         self.servers = {
             server_id: ReplicatedServer(
-                server_id, self.judge, self.settings, (seed, mistake), grows=grows
+                server_id, self.judge, self.settings, (seed, mistake), grows=grows, scrubs=scrubs
             )
             for server_id in (1, 2, 3)
         }
         self.grows = grows
+        self.finds_all = scrubs or hides
         self.waiting = {server_id: [] for server_id in self.servers}
         self.reading: set[int] = set()
         """Servers that look soon whether bytes of segments are wanted."""
@@ -106,7 +117,7 @@ class ReplicatedCluster(Cluster):
             return
         self.after(self.loss_rng.uniform(100, 1500), self.lose)
         server = self.servers[self.loss_rng.choice(list(self.servers))]
-        if self.faults["segment"]:
+        if self.faults["segment"] and not self.finds_all:
             return  # it is not found before somebody reads what is lost: all others count
         if server.is_up and not any(it.lacks for it in self.servers.values() if it is not server):
             self.faults[server.lose()] += 1
@@ -351,5 +362,6 @@ class ReplicatedCluster(Cluster):
     @override
     def state(self) -> str:
         return "; ".join(
-            f"{it.id}: {it.leads_stream} {it.leads_consumer}" for it in self.servers.values()
+            f"{it.id}: {it.leads_stream} {it.leads_consumer} {self.is_whole(it)}"
+            for it in self.servers.values()
         )

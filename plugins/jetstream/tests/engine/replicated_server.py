@@ -53,6 +53,7 @@ STORE_EVENTS = -(1 << 41)
 FILE_BYTES = 1 << 15
 TICK_NS = 25_000_000
 TURNS_MAX = 10_000
+SCRUB_BYTES_PER_S, SCRUB_INTERVAL_NS = 1 << 30, 200_000_000
 
 STREAM_CONFIG = StreamConfig(
     name="S",
@@ -128,6 +129,7 @@ class ReplicatedServer:
         seeded: A seed, and a mistake that it makes: "not synced", "not followed", "segments are not
             synced", or none.
         grows: Whether stream and consumer are the first server's alone at first.
+        scrubs: Whether it reads its files again and again though nobody wants them.
     """
 
     def __init__(
@@ -138,9 +140,11 @@ class ReplicatedServer:
         seeded: tuple[int, str],
         *,
         grows: bool = False,
+        scrubs: bool = False,
     ) -> None:
         self.seed, self.mistake = seeded
         self.grows = grows
+        self.scrubs = (SCRUB_BYTES_PER_S, SCRUB_INTERVAL_NS) if scrubs else (0, 0)
         self.id = server_id
         self.judge = judge
         self.settings = settings
@@ -220,7 +224,10 @@ class ReplicatedServer:
         )
         own = weakref.ref(self)
         self.jobs = SegmentJobs(lambda group, file: own().read(group, file))
-        self.engine.use_segments(self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes)
+        self.started_ns = self.unix_ns
+        self.engine.use_segments(
+            self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes, *self.scrubs
+        )
         restored = restore(self.engine, self.log, own())
         is_known = self.is_hurt or not restored.damaged
         demand(is_known, f"a group is called damaged: {restored.damaged}")
@@ -414,7 +421,8 @@ class ReplicatedServer:
             found.append(status != 0 or bool(numbers[12] or numbers[13]))
             if len(found) < 3:
                 return
-            is_whole = not any(found) and self.round is None
+            is_read = not self.scrubs[0] or self.engine.scrubs[1][0] > self.started_ns
+            is_whole = not any(found) and self.round is None and is_read
             self.lacks = self.lacks and not (is_whole and self.is_whole)
             self.is_whole = is_whole
 
@@ -446,8 +454,9 @@ class ReplicatedServer:
         return sorted(filter(None, map(place_of, self.segment_disk.names())))
 
     def read(self, group: int, file: int) -> bytes:
-        name = name_of(group, file)
-        return self.segment_disk.read(name) if name in self.segment_disk.names() else b""
+        disk = self.segment_disk if group else self.disk
+        name = name_of(group, file) if group else f"{file:010}.log"
+        return disk.read(name) if name in disk.names() else b""
 
     def keep(self, group: int, file: int) -> None:
         demand(self.is_hurt, f"segment {file} of {group} is called damaged")

@@ -17,6 +17,8 @@ from raft_judge import BrokenError  # isort: skip -- its folder is known by the 
 SEEDS = 200
 GROWING = 60
 """Of seeds where the stream is one server's at first."""
+SCRUBBING = 80
+"""Of seeds where servers read what nobody wants."""
 CHUNK = 50
 SLICE = 20
 FAULTS = "stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"
@@ -66,6 +68,26 @@ def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) 
         seen += cluster.faults + cluster.seen
 
     assert {*FAULTS, "stored", "settled", "led", "updated", "save", "fetch"} <= set(seen)
+
+
+@pytest.mark.parametrize("first", range(0, SCRUBBING, 2 * SLICE))
+def test_damage_is_found_before_others_lose_what_it_took(first: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(first, first + 2 * SLICE):
+        try:
+            cluster = ReplicatedCluster(seed, scrubs=True).run()
+        except Exception as broken:
+            broken.add_note(f"again: ReplicatedCluster({seed}, scrubs=True).run()")
+            raise
+        seen += cluster.faults + cluster.seen
+
+    assert {*FAULTS, "segment", "wipe", "flip"} <= set(seen)
+
+
+def test_who_gives_a_state_that_others_refuse_finds_out_that_it_is_damaged() -> None:
+    """A message of a segment is damaged at who leads, and the others fetch it in vain."""
+    with pytest.raises(BrokenError, match="2: False True False"):
+        ReplicatedCluster(60, hides=True).run()
 
 
 @pytest.mark.parametrize("mistake", ["not synced", "not followed", "segments are not synced"])

@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 
 from framework_jetstream.engine._groups cimport group_of
 from framework_jetstream.engine._reading cimport reading_push
+from framework_jetstream.engine._scrub cimport scrub_suspect
 from framework_jetstream.engine._segments cimport SegmentsHead, segments_of
 from framework_jetstream.engine._state cimport Group, slot_of
 from framework_jetstream.raft._state cimport RaftMembers
@@ -19,6 +20,8 @@ from framework_jetstream.replication._replica_log cimport snapshot_read
 from framework_jetstream.store._segment cimport SegmentRow
 
 cdef enum:
+    BEGINS_MAX = 1
+    # By each server of the group, of fetching one state; then it is looked at.
     GIVEN_NS = 10000000000
     # So long behind the last piece it is taken that more will be asked for, and entries behind the state.
 
@@ -72,6 +75,17 @@ cdef void _read(Engine* engine, Slot* slot, const RaftRange* wanted, uint64_t fi
     reading_push(engine, job)
 
 
+cdef void _count_begin(Engine* engine, Slot* slot, const RaftRange* wanted) noexcept nogil:
+    """Suspect segments that are fetched again and again: who gets them compares them with their sums, and refuses what is damaged."""
+    if slot.given_index != wanted.index:
+        slot.given_index = wanted.index
+        slot.given_begins = 0
+    slot.given_begins += 1
+    if slot.given_begins > BEGINS_MAX * slot.group.replica.raft.peer_count:
+        slot.given_begins = 0
+        scrub_suspect(engine, slot)
+
+
 cdef bint pieces_give(void* self, Replica* replica, const RaftRange* wanted) noexcept nogil:
     """Send a piece of a state in segments, or have it read; False: the state has none."""
     cdef Engine* engine = <Engine*> self
@@ -88,6 +102,8 @@ cdef bint pieces_give(void* self, Replica* replica, const RaftRange* wanted) noe
     if members.index != wanted.index or at >= total:
         return True
     group.slot.given_ns = engine.now_ns
+    if at == 0:
+        _count_begin(engine, group.slot, wanted)
     if at < sizeof(GivenHead) + length:
         _give_begin(engine, replica, wanted, state, length, total)
         return True

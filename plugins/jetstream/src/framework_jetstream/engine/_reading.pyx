@@ -26,7 +26,7 @@ from framework_jetstream.engine._retention cimport removal_add
 from framework_jetstream.engine._scrub cimport scrub_took
 from framework_jetstream.engine._scrub_log cimport scrub_log_perform
 from framework_jetstream.engine._state cimport (
-    EVENT_LOST, SCRUBS_LOG, SCRUBS_REST, STORE_EVENTS_SHIFT, Answer, Waiting, ready_add, slot_of,
+    EVENT_LOST, SCRUBS_LOG, SCRUBS_REST, SCRUBS_WHOLE, STORE_EVENTS_SHIFT, Answer, Waiting, ready_add, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport waiting_tell
 from framework_jetstream.engine._wakes cimport wake_at
@@ -34,7 +34,7 @@ from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.replication._replicas cimport Replica
 from framework_jetstream.replication._schedule cimport replica_spoil
 from framework_jetstream.store._block cimport DATA_SLACK, Block, block_last_seq, block_release, block_resident
-from framework_jetstream.store._bodies cimport bodies_begin, bodies_check, bodies_end, bodies_plain, bodies_read
+from framework_jetstream.store._bodies cimport bodies_begin, bodies_check, bodies_end, bodies_plain, bodies_read, bodies_whole
 from framework_jetstream.store._segment cimport LiveRun, SegmentRow
 from framework_jetstream.stream._evicting cimport Sweep, messages_attach, messages_sweep
 from framework_jetstream.stream._messages cimport Messages, messages_place
@@ -322,6 +322,9 @@ cdef void read_perform(ReadJob* job, BodyReader* reader) noexcept nogil:
     if job.scrubs:
         # What was read last may have been so for long.
         reader.file = 0
+    if job.scrubs == SCRUBS_WHOLE:
+        job.error = bodies_whole(reader, job.group, job.file, job.piece_bytes, &job.lost, &job.reason)
+        return
     if job.scrubs == SCRUBS_LOG:
         scrub_log_perform(job, &reader.files)
         return

@@ -5,6 +5,9 @@ block of messages that live, as who reads them does it, and with the same sums; 
 taken up as by who reads it (`_reading.pyx`): it is lost, and comes from other servers where there are some. But where the bytes are in
 memory too nothing is lost: the segment is written again. So it is where only what stands twice is damaged.
 
+What others fetch again and again they may not be able to use (`_pieces.pyx`): of such a stream each segment is read as a whole, as they do
+it.
+
 The engine decides when, so many bytes a second; who reads messages back does it, when there is nothing else to do. A block that is packed
 while it is read is left to the next pass.
 """
@@ -20,12 +23,13 @@ from framework_jetstream.engine._reading cimport (
 )
 from framework_jetstream.engine._scrub_log cimport scrub_log_next, scrub_log_took
 from framework_jetstream.engine._state cimport (
-    EVENT_MENDED, SCRUBS_BLOCK, SCRUBS_LOG, SCRUBS_REST, STORE_EVENTS_SHIFT, Answer, Scrub, ScrubPass, Slot, slot_of,
+    EVENT_MENDED, SCRUBS_BLOCK, SCRUBS_LOG, SCRUBS_REST, SCRUBS_WHOLE, STORE_EVENTS_SHIFT, Answer, Scrub, ScrubPass, Slot, slot_of,
 )
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.store._block cimport Block, block_last_seq
-from framework_jetstream.store._segment cimport SEGMENT_BODY, Buffer, LiveRun, SegmentRow
-from framework_jetstream.stream._messages cimport Messages, messages_place
+from framework_jetstream.store._bodies cimport run_add
+from framework_jetstream.store._segment cimport SEGMENT_BODY, SEGMENT_DIRECTORIES, Buffer, LiveRun, SegmentRow
+from framework_jetstream.stream._messages cimport Messages, Record, messages_next, messages_place, record_is_absent
 
 cdef extern from "unistd.h" nogil:
     ssize_t write(int fd, const void* source, size_t count)
@@ -204,9 +208,38 @@ cdef void scrub_wake(Engine* engine) noexcept nogil:
         wake_at(engine, engine.scrub.due_ns)
 
 
+cdef void scrub_suspect(Engine* engine, Slot* slot) noexcept nogil:
+    """Look at all segments of a stream soon, also where none are read that nobody wants; one stream after the other."""
+    if engine.scrub.suspect == 0:
+        engine.scrub.suspect = slot.number
+        engine.scrub.suspect_row = 0
+        wake_at(engine, engine.now_ns)
+
+
+cdef void _look_at_suspect(Engine* engine) noexcept nogil:
+    """Read the next segment of a stream that is suspected as a whole."""
+    cdef Scrub* scrub = &engine.scrub
+    cdef Slot* slot = slot_of(engine, scrub.suspect)
+    cdef ReadJob* job = NULL
+    if scrub.is_suspect_out:
+        return
+    if _may_read(slot) and scrub.suspect_row < slot.segment_count:
+        job = _job(slot, SCRUBS_WHOLE)
+    if job == NULL:
+        scrub.suspect = 0
+        return
+    job.file = slot.segments[scrub.suspect_row].file
+    job.piece_bytes = slot.segments[scrub.suspect_row].bytes
+    scrub.suspect_row += 1
+    scrub.is_suspect_out = 1
+    _push(engine, job)
+
+
 cdef void scrub_turn(Engine* engine) noexcept nogil:
     """Read some more, if that is due."""
     cdef Scrub* scrub = &engine.scrub
+    if scrub.suspect:
+        _look_at_suspect(engine)
     if scrub.bytes_per_s == 0 or scrub.out:
         return
     if scrub.due_ns == 0:
@@ -273,6 +306,35 @@ cdef void _took_rest(Engine* engine, Slot* slot, const ReadJob* job) noexcept no
             _write_again(engine, slot, &slot.segments[at], job.reason)
 
 
+cdef void _lose_living(Slot* slot, uint64_t first, uint64_t last, bint is_shared, Buffer* lost) noexcept nogil:
+    """Name messages that live, and can't be read; what memory has is lost only to others who want the segment."""
+    cdef Record record = messages_next(&slot.stream.messages, first)
+    while record.seq and record.seq <= last:
+        if is_shared or record_is_absent(&record):
+            run_add(lost, record.seq)
+        record = messages_next(&slot.stream.messages, record.seq + 1)
+
+
+cdef void _took_whole(Engine* engine, Slot* slot, ReadJob* job) noexcept nogil:
+    """Take up what of a segment can't be used: messages that live, or anything else of it."""
+    cdef const LiveRun* runs = <const LiveRun*> job.lost.chars
+    cdef bint is_shared = slot.group.replica != NULL and slot.group.replica.raft.peer_count > 1
+    cdef Buffer lost
+    cdef size_t at
+    memset(&lost, 0, sizeof(lost))
+    for at in range(slot.segment_count if job.reason == SEGMENT_DIRECTORIES else 0):
+        if slot.segments[at].file == job.file:
+            _lose_living(slot, slot.segments[at].first_seq, slot.segments[at].last_seq, is_shared, &lost)
+    for at in range(job.lost.used // sizeof(LiveRun)):
+        _lose_living(slot, runs[at].first_seq, runs[at].first_seq + runs[at].count - 1, is_shared, &lost)
+    if lost.used:
+        engine.scrub.current.damages += 1
+        reading_lose(engine, slot, &lost)
+    else:
+        _took_rest(engine, slot, job)
+    free(lost.chars)
+
+
 cdef void scrub_took(Engine* engine, ReadJob* job) noexcept nogil:
     """Hear what was read."""
     cdef Scrub* scrub = &engine.scrub
@@ -282,12 +344,16 @@ cdef void scrub_took(Engine* engine, ReadJob* job) noexcept nogil:
     cdef uint64_t last = block_last_seq(block) if block != NULL else 0
     cdef bint is_here = slot != NULL and slot.group != NULL and (block == NULL or not block.is_gone)
     scrub.out -= 1
-    if is_here and job.lost.used and not job.error and not read_is_current(slot, job) and read_take_places(slot, job):
+    if job.scrubs == SCRUBS_WHOLE:
+        scrub.is_suspect_out = 0
+        wake_at(engine, engine.now_ns)
+    if is_here and block != NULL and job.lost.used and not job.error and not read_is_current(slot, job) and read_take_places(slot, job):
         # They were written again meanwhile.
         _push(engine, job)
         return
     scrub.current.bytes += job.held.used + job.piece_bytes
-    scrub.due_ns += _takes_ns(scrub, job.piece_bytes)
+    if scrub.bytes_per_s:
+        scrub.due_ns += _takes_ns(scrub, job.piece_bytes)
     if job.scrubs == SCRUBS_LOG:
         scrub_log_took(engine, job)
     if job.error > 0:
@@ -297,6 +363,8 @@ cdef void scrub_took(Engine* engine, ReadJob* job) noexcept nogil:
             _took_block(engine, slot, job)
         elif job.scrubs == SCRUBS_REST:
             _took_rest(engine, slot, job)
+        elif job.scrubs == SCRUBS_WHOLE:
+            _took_whole(engine, slot, job)
     read_drop(job)
     if block != NULL and slot != NULL and not slot.is_losing:
         reading_wake_between(engine, slot, first, last)

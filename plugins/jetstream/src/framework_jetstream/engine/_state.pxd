@@ -364,6 +364,8 @@ cdef enum Scrubs:
     # What a segment has beside them.
     SCRUBS_LOG = 3
     # A part of a file of the log.
+    SCRUBS_WHOLE = 4
+    # All of a segment.
 
 
 cdef struct ScrubPass:
@@ -404,6 +406,12 @@ cdef struct Scrub:
     # and behind the last one where its messages go on.
     uint32_t out
     # Jobs that have not come back.
+    uint32_t suspect
+    # The stream that is looked at out of turn, 0: none is,
+    size_t suspect_row
+    # and its segment that comes next.
+    uint8_t is_suspect_out
+    # A job of it has not come back.
     ScrubPass current
     ScrubPass last
 
@@ -744,6 +752,10 @@ cdef struct Slot:
     Load* load
     int64_t given_ns
     # When another server was given a piece of it.
+    uint64_t given_index
+    # The state that others have fetched from its begin on last,
+    uint32_t given_begins
+    # and how often they have.
     Command* sharing
     # That others are to have it too; NULL: not asked.
     uint8_t is_saved_once

@@ -69,5 +69,9 @@ cdef int bodies_index(
     BodyReader* reader, uint64_t group, uint64_t file, uint64_t* begin, uint64_t* size, bint* is_current
 ) noexcept nogil
 cdef int bodies_check(BodyReader* reader, uint64_t group, uint64_t file, uint64_t* bytes, uint32_t* reason) noexcept nogil
+cdef int bodies_whole(
+    BodyReader* reader, uint64_t group, uint64_t file, uint64_t bytes, Buffer* lost, uint32_t* reason
+) noexcept nogil
+cdef bint run_add(Buffer* lost, uint64_t seq) noexcept nogil
 cdef void bodies_forget(BodyReader* reader, uint64_t group, uint64_t file) noexcept nogil
 cdef void bodies_end(BodyReader* reader) noexcept nogil

@@ -15,8 +15,9 @@ from framework_jetstream.log._record cimport head_sum
 from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_seq, entry_begin, held_bytes
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGES_AT, PAGES_OPEN, PAGES_PLAIN, page_open, pages_end, pages_open
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, SEGMENT_COLUMNS, SEGMENT_HEAD, SEGMENT_VERSION, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd, SegmentHead,
-    SegmentReader, bodies_decode, buffer_add, directory_is_good, end_is_good, segment_close, segment_open, segment_open_index,
+    CODING_PLAIN, SEGMENT_COLUMNS, SEGMENT_DIRECTORIES, SEGMENT_HEAD, SEGMENT_VERSION, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd,
+    SegmentHead, SegmentMessage, SegmentReader, bodies_decode, buffer_add, directory_is_good, end_is_good, segment_close, segment_next,
+    segment_open, segment_open_index,
 )
 
 cdef enum:
@@ -301,7 +302,7 @@ cdef int _copy(BodyReader* reader, const Entry* entry, uint32_t length, char* da
     return 0
 
 
-cdef bint _lose(Buffer* lost, uint64_t seq) noexcept nogil:
+cdef bint run_add(Buffer* lost, uint64_t seq) noexcept nogil:
     """Name a message that is lost; False: no memory."""
     cdef LiveRun run
     cdef LiveRun* last
@@ -342,7 +343,7 @@ cdef int bodies_read(
             error = _find(reader, group, rows[at].file, seq)
         if error == 0:
             error = _copy(reader, entry, held_bytes(held, index), data)
-        if error == LOST and not _lose(lost, seq):
+        if error == LOST and not run_add(lost, seq):
             return ENOMEM
         if error > 0:
             return error
@@ -434,3 +435,44 @@ cdef int bodies_check(BodyReader* reader, uint64_t group, uint64_t file, uint64_
     free(reader.plain.chars)
     memset(&reader.plain, 0, sizeof(Buffer))
     return 0 if reason[0] else error
+
+
+cdef int bodies_whole(
+    BodyReader* reader, uint64_t group, uint64_t file, uint64_t bytes, Buffer* lost, uint32_t* reason
+) noexcept nogil:
+    """Read all of a segment as who gets it from another server does; errno, 0: done.
+
+    Args:
+        bytes: As long it was written.
+        lost: Gets LiveRuns of messages that are not as they were written, also of some that live no more.
+        reason: Gets a SegmentReason of the first thing that is not, 0: it is whole.
+    """
+    cdef SegmentReader whole
+    cdef SegmentMessage message
+    cdef LiveRun run
+    cdef uint32_t at
+    cdef char* data = <char*> malloc(bytes)
+    cdef int error = ENOMEM
+    reason[0] = 0
+    if data == NULL:
+        return error
+    bodies_forget(reader, group, file)
+    error = bodies_plain(reader, group, file, 0, data, bytes)
+    if error in (0, LOST):
+        if segment_open(&whole, data, 0 if error else bytes, reader.salt, group, file):
+            while segment_next(&whole, &message):
+                pass
+        else:
+            reason[0] = SEGMENT_DIRECTORIES
+        for at in range(whole.damage_count):
+            reason[0] = reason[0] if reason[0] else whole.damages[at].reason
+            run.first_seq = whole.damages[at].first_seq
+            run.count = whole.damages[at].last_seq + 1 - run.first_seq
+            if run.first_seq and buffer_add(lost, &run, sizeof(run)) == NULL:
+                error = ENOMEM
+        segment_close(&whole)
+    free(data)
+    # It is as long as the segment.
+    free(reader.stored.chars)
+    memset(&reader.stored, 0, sizeof(Buffer))
+    return error if error > 0 else 0
