@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from framework_jetstream.engine.verbs import Verb
 from framework_jetstream.store._segmentface import read_segment
 from framework_jetstream.store.offline import SegmentReason
 
-sys.path.insert(0, str(Path(__file__).parent))
+if TYPE_CHECKING:
+    from framework_jetstream.encryption._cipher import Keys
 
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "log"))
+
+from changing_keys import ChangingKeys
 from test_engine_simulation import SECOND_NS, payload_of
 from test_reading import MESSAGES, Evicted
 
@@ -62,9 +68,16 @@ class Scrubbed(Evicted):
         return self.ask(Verb.STREAM_STATE, self.number)[1]
 
 
-def scrubbed(cache: int = 0, rate: int = RATE) -> Scrubbed:
+class Encrypted(Scrubbed):
+    """The same, where all files are encrypted."""
+
+    def keys(self) -> Keys:
+        return ChangingKeys(3).next()
+
+
+def scrubbed(cache: int = 0, rate: int = RATE, kind: type[Scrubbed] = Scrubbed) -> Scrubbed:
     """Return a stream of 400 messages in segments of 6,000 bytes."""
-    made = type("Made", (Scrubbed,), {"cache": cache, "rate": rate})(5)
+    made = type("Made", (kind,), {"cache": cache, "rate": rate})(5)
     made.config.max_msgs = -1
     made.config.compression = "none"
     made.config.metadata = None
@@ -91,6 +104,23 @@ def test_what_is_whole_is_read_as_a_whole_at_the_rate(cache: int) -> None:
     assert stream.engine.scrubs[0][0] == began
     assert not stream.lost
     assert not stream.mended
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_what_is_encrypted_is_read_and_damage_costs_a_page(cache: int) -> None:
+    stream = scrubbed(cache, kind=Encrypted)
+    name = stream.segment_disk.names()[0]
+    whole = stream.end_pass()
+    assert whole[4:] == (0, 0)
+    # Where memory has all, the log has more than one file.
+    assert whole[3] >= len(stream.segment_disk.names()) + (cache > 0)
+
+    stream.flip(1024 + 100, name)
+    assert stream.end_pass()[4] == 1
+    assert bool(stream.lost) == (cache == 0)
+    assert bool(stream.mended) == (cache > 0)
+    stream.go_on(1)
+    assert stream.end_pass()[4] == 0
 
 
 def test_a_pass_begins_an_interval_after_the_one_before() -> None:
