@@ -116,9 +116,10 @@ def test_what_is_encrypted_is_read_and_damage_costs_a_page(cache: int) -> None:
     assert whole[3] >= len(stream.segment_disk.names()) + (cache > 0)
 
     stream.flip(1024 + 100, name)
-    assert stream.end_pass()[4] == 1
+    # The page has the head, and messages behind it.
+    assert stream.end_pass()[4] >= 1
     assert bool(stream.lost) == (cache == 0)
-    assert bool(stream.mended) == (cache > 0)
+    assert stream.mended
     stream.go_on(1)
     assert stream.end_pass()[4] == 0
 
