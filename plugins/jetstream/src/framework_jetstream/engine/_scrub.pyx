@@ -223,6 +223,9 @@ cdef void _look_at_suspect(Engine* engine) noexcept nogil:
     cdef ReadJob* job = NULL
     if scrub.is_suspect_out:
         return
+    # What is to be written again anyway is not looked at.
+    while _may_read(slot) and scrub.suspect_row < slot.segment_count and slot.segments[scrub.suspect_row].bytes == 0:
+        scrub.suspect_row += 1
     if _may_read(slot) and scrub.suspect_row < slot.segment_count:
         job = _job(slot, SCRUBS_WHOLE)
     if job == NULL:
@@ -260,7 +263,7 @@ cdef void _write_again(Engine* engine, Slot* slot, SegmentRow* row, uint32_t rea
     if row.bytes == 0:
         return
     row.bytes = 0
-    engine.has_dead = True
+    engine.has_dead = engine.has_dead or not engine.keeps_files
     answer = answer_made(engine, -(<int64_t> 1 << STORE_EVENTS_SHIFT), EVENT_MENDED, 0)
     if answer != NULL:
         answer.numbers[0] = slot.number

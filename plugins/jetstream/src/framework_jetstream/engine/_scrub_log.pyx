@@ -113,7 +113,7 @@ cdef void scrub_log_took(Engine* engine, ReadJob* job) noexcept nogil:
         return
     log_let_damaged_go(engine.log, job.log_file)
     scrub.current.damages += 1
-    engine.has_dead = True
+    engine.has_dead = engine.has_dead or not engine.keeps_files
     answer = answer_made(engine, -(<int64_t> 1 << STORE_EVENTS_SHIFT), EVENT_MENDED, 0)
     if answer != NULL:
         answer.numbers[2] = <int64_t> job.file
