@@ -442,7 +442,8 @@ def test_buckets_of_a_library(cluster):
         while await value() != b"2":
             pass
         assert seen == ["k", "k", "gone", "gone"]
-        assert await bucket.keys() == ["k"]
+        while await bucket.keys() != ["k"]:
+            pass  # its consumer may be at a replica that is behind
         assert [entry.value for entry in await bucket.history("k")] == [b"1", b"2"]
         files = await js.create_object_store(bucket="o")
         await files.put("f", b"x" * 300_000)

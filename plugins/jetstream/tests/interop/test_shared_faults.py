@@ -9,7 +9,7 @@ import pytest
 from framework.testing import OURS
 from framework.testing.errors import ServerFailedError
 from plugins.jetstream.tests.interop import shared_clusters as shared
-from plugins.jetstream.tests.interop.shared_streams import made
+from plugins.jetstream.tests.interop.shared_streams import led_by, made
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
@@ -159,3 +159,28 @@ def test_whoever_dies_each_creation_is_answered(fleet, tmp_path, connect, leads)
     for name in names:
         assert api(f"STREAM.INFO.{name}")["cluster"]["leader"] not in {None, dying}
         assert json.loads(api.requests.ask(name, b"it")[1])["seq"] == 1
+
+
+def test_whoever_leads_next_answers_for_a_change(fleet, tmp_path, connect):
+    servers = shared.start(fleet, tmp_path)
+    leader = shared.meta(servers["n1"])["leader"]
+    dying, other = (it for it in servers if it != leader)
+    api = connect(servers[other], timeout_s=20.0)
+    config = {"name": "C", "durable_name": "C", "ack_policy": "explicit"}
+    assert "error" not in api("STREAM.CREATE.S", STREAM)
+    made(api, "CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
+    wanted = {"placement": {"preferred": dying}}
+    for what in ("STREAM", "CONSUMER"):
+        name = "S" if what == "STREAM" else "S.C"
+        while led_by(api, what, name) != dying:
+            api(f"{what}.LEADER.STEPDOWN.{name}", wanted)
+    stream, consumer = api.requests.listen(), api.requests.listen()
+    servers[dying].kill()
+    changed = {"stream_name": "S", "config": {**config, "description": "changed"}}
+    api.requests.request("$JS.API.CONSUMER.CREATE.S.C", changed, consumer)
+    api.requests.request("$JS.API.STREAM.UPDATE.S", {**STREAM, "description": "changed"}, stream)
+
+    for inbox in (stream, consumer):
+        said = json.loads(api.requests.heard(inbox)[1])
+        assert said.get("config", said).get("description") == "changed"
+    assert api("CONSUMER.INFO.S.C")["config"]["description"] == "changed"

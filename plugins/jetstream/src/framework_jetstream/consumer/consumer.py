@@ -50,6 +50,10 @@ if TYPE_CHECKING:
 
 ASKED_NS: Final = 10_000_000_000
 """So long who has asked for a stream or consumer may wait for whoever leads it first."""
+_CHANGED_NS: Final = 3_000_000_000
+"""So long who has asked for a change may wait for whoever leads next: more than two elections."""
+_CHANGES_MAX: Final = 64
+"""Who wait for that; the first go."""
 _RETIRE_S: Final = 5.0
 """After which the meta leader is told again that nobody uses a consumer."""
 _RESET_REFUSALS: Final = {3: "below start seq", 4: "below start time", 5: "not allowed"}
@@ -130,6 +134,8 @@ class Consumer(Component):
         self._clock = clock
         self._ended = ended
         self._asked: Reply[bytes | None] | None = None
+        self._changes: list[tuple[int, Reply[bytes | None]]] = []
+        """When it was changed while another server led it, and who waits for an answer."""
         self._moving: Moving | None = None
 
     @override
@@ -209,11 +215,23 @@ class Consumer(Component):
         self._look()
         self._entry.leads_since_ns = self._clock()
         self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.CONSUMER,))
+        self._answer_changes()
         reply, self._asked = self._asked, None
         if reply is None or self._clock() - self._entry.created_ns > ASKED_NS:
             return
         self._advisories.created()
         self._ask(Verb.CONSUMER_STATE, partial(self._say, "consumer_create", reply))
+
+    def _answer_changes(self) -> None:
+        """Answer in place of a leader that may have died of a change, or just before."""
+        changes, self._changes = self._changes, []
+        for asked_ns, reply in changes:
+            if self._clock() - asked_ns <= _CHANGED_NS:
+                self._ask(Verb.CONSUMER_STATE, partial(self._say, "consumer_create", reply))
+
+    def _leave_to_leader(self, reply: Reply[bytes | None]) -> None:
+        """Let who leads it answer; this server, if it does so next."""
+        self._changes = [*self._changes, (self._clock(), reply)][-_CHANGES_MAX:]
 
     def _say_elected(self, told: EngineAnswer) -> None:
         """Let who listens know that this server leads it now."""
@@ -319,7 +337,7 @@ class Consumer(Component):
 
         def changed(told: EngineAnswer) -> None:
             if not self._entry.is_leader:
-                reply.set(None)
+                self._leave_to_leader(reply)
                 return
             if self._paused_until_ns() != before_ns:
                 self._tell_pause()
@@ -333,7 +351,7 @@ class Consumer(Component):
         if self._entry.is_leader:
             self._ask(Verb.CONSUMER_STATE, partial(self._say_updated, reply))
         else:
-            reply.set(None)
+            self._leave_to_leader(reply)
 
     def _say_updated(self, reply: Reply[bytes | None], told: EngineAnswer) -> None:
         """Answer; a consumer of a stream elsewhere begins again behind what was acknowledged."""
