@@ -8,7 +8,7 @@ memory too nothing is lost: the segment is written again. So it is where only wh
 What others fetch again and again they may not be able to use (`_pieces.pyx`): of such a stream each segment is read as a whole, as they do
 it.
 
-The engine decides when, so many bytes a second; who reads messages back does it, when there is nothing else to do. A block that is packed
+The engine decides when, so many bytes a second; who reads messages back does it, behind what somebody waits for. A block that is packed
 while it is read is left to the next pass.
 """
 

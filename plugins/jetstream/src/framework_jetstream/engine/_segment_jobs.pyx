@@ -438,9 +438,9 @@ cdef class SegmentThread(SegmentJobs):
                     break
 
     cdef void _read_waiting(self) noexcept nogil:
-        """Read what somebody waits for, between two pieces of something longer."""
+        """Read what somebody waits for, between two pieces of something longer; and what nobody did when it was asked for: now some may."""
         cdef int left = READS_MAX
-        while left and not self.is_stopping and self.read_one():
+        while left and not self.is_stopping and (self.read_one() or self.scrub_one()):
             left -= 1
         if left < READS_MAX:
             self._tell()
@@ -588,15 +588,13 @@ cdef class SegmentThread(SegmentJobs):
         waits.events = POLLIN
         with nogil:
             while not self.is_stopping:
-                if self.read_one():
+                # What nobody wanted when it was asked for is little, and somebody may wait for it since.
+                if self.read_one() | self.scrub_one():
                     self._tell()
                     continue
                 job = self.next_job()
                 if job != NULL:
                     self.job_done(job, self._perform(job))
-                    self._tell()
-                    continue
-                if self.scrub_one():
                     self._tell()
                     continue
                 if poll(&waits, 1, TRIM_MS if self.is_trim_due else -1) == 0:

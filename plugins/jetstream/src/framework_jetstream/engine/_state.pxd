@@ -975,7 +975,7 @@ cdef struct Engine:
     ReadJob* reads_performed
     # A stack, the other way.
     ReadJob* scrubs
-    # A stack of what is read when there is nothing else to do.
+    # A stack of what nobody wants, and is read behind what somebody does.
     ReadJob* scrubs_taken
     # The oldest first.
     Scrub scrub
