@@ -357,6 +357,7 @@ class ReplicatedCluster(Cluster):
             proposed=len(told.proposed),
             updated=told.updates,
             led=len(told.leaders),
+            **{"read log": sum(it.engine.ranges_read for it in self.servers.values())},
         )
 
     @override

@@ -396,7 +396,8 @@ class Cluster:
             server = rng.choice(running)
             if server.applied > server.group.snapshot_index:
                 self.faults["compact"] += 1
-                server.compact(rng.randint(server.group.snapshot_index + 1, server.applied))
+                index = rng.randint(server.group.snapshot_index + 1, server.applied)
+                server.compact(index, server.group.tail(index) if index % 4 else index)
         self.pump(server)
 
     def propose(self, server: Server, count: int) -> None:

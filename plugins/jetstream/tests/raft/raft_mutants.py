@@ -283,8 +283,14 @@ MUTANTS = (
     Mutant(
         "forgets the term of its snapshot",
         "_entries",
-        "log.snapshot_index = index\n    log.snapshot_term = term\n",
-        "log.snapshot_index = index\n    log.snapshot_term = 1 if {on} else term\n",
+        "log.snapshot_term = log_term_at(log, index)\n",
+        "log.snapshot_term = 1 if {on} else log_term_at(log, index)\n",
+    ),
+    Mutant(
+        "forgets the term before its first entry",
+        "_entries",
+        "log.tail_index = index\n    log.tail_term = term\n",
+        "log.tail_index = index\n    log.tail_term = 1 if {on} else term\n",
     ),
     without(
         "promises nothing after a start",

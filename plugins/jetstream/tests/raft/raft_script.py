@@ -192,7 +192,7 @@ class Script:
         server.start()
 
     def do_compact(self, server_id: str, index: str) -> None:
-        self.servers[int(server_id)].compact(int(index))
+        self.servers[int(server_id)].compact(int(index), int(index))
 
     def do_judge(self, index: str, term: str) -> None:
         self.judge.chains[int(index), int(term)] = 0

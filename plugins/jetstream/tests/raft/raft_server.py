@@ -222,6 +222,8 @@ class Server:
             self.judge.read_ends(read_id, index)
         for it in ready.ranges:
             self.judge.seen["piece" if it.is_chunk else "range"] += 1
+            is_of_state = not it.is_chunk and it.index < self.group.snapshot_index
+            self.judge.seen["range of what is in a state"] += is_of_state
         return frames
 
     def _take_chunk(self, ready: Ready) -> None:
@@ -290,12 +292,12 @@ class Server:
         entries: list[Entry] = []
         used = 0
         for index in range(wanted.index + 1, wanted.last_index + 1):
-            if index not in disk.entries:
+            if index not in self.log:
                 return None
-            used += len(disk.entries[index].data)
+            used += len(self.log[index].data)
             if entries and used > wanted.bytes_max:
                 break
-            entries.append(disk.entries[index])
+            entries.append(self.log[index])
         return self.group.range_frame(wanted, entries)
 
     def _apply(self, ready: Ready) -> None:
@@ -323,13 +325,13 @@ class Server:
         self.judge.keeps_bounds(self)
         self.judge.counts_on(self)
 
-    def compact(self, index: int) -> None:
-        """Keep the state at an index, and let go of what led to it."""
+    def compact(self, index: int, tail: int) -> None:
+        """Keep the state at an index, and let go of what led to it up to `tail`."""
         term = self.group.term_at(index)
-        members = self.group.compact(index)
+        members = self.group.compact(index, tail)
         if members is not None:
             chain = self.chains[index]
             data = snapshot_data(index, chain)
             self.disk.keep(Snapshot(index, term, members.votes, data), chain)
-            self.log = {at: entry for at, entry in self.log.items() if at > index}
-            self.chains = {at: it for at, it in self.chains.items() if at >= index}
+            self.log = {at: entry for at, entry in self.log.items() if at > tail}
+            self.chains = {at: it for at, it in self.chains.items() if at >= tail}

@@ -20,7 +20,7 @@ FAULTS = (
 )
 RARE = (
     *("election", "transfer", "compact", "range", "piece", "log replaced", "cut", "add_learner"),
-    *("restored", "old copy found out", "hibernates"),
+    *("restored", "old copy found out", "hibernates", "range of what is in a state"),
 )
 """What each part of the seeds comes to, or they say less than they seem to."""
 

@@ -343,5 +343,6 @@ class ReplicaServer:
         if self.mistake == "a state is not kept":
             state = NOTHING + state
         if stored.index:
-            self.replicas.snapshot(self.numbers[group], stored.index, state)
+            tail_bytes_max = stored.index % 3 * FILE_BYTES
+            self.replicas.snapshot(self.numbers[group], stored.index, state, tail_bytes_max)
         self.log.trim(self.log.file)

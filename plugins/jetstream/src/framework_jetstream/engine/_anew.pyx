@@ -54,6 +54,8 @@ cdef bint group_begins_anew(Engine* engine, Group* group) noexcept nogil:
         members.index = 0
     replica_close(engine.replicas, replica)
     group.replica = replica_open(engine.replicas, group.number, id, &members if known != NULL else NULL)
+    if group.replica != NULL:
+        group.replica.keeps_bytes = group.consumer != NULL
     group.is_created = 0
     group.applied = group.proposed = group.saved_in = group.saved_at = group.due = 0
     if group.slot != NULL:

@@ -149,7 +149,7 @@ cdef int _propose(Engine* engine, Group* group, Command* command) noexcept nogil
 cdef int _snapshot(Engine* engine, Group* group, Command* command) noexcept nogil:
     """Keep what entries up to the first number have led to, which is the first text."""
     cdef bint done = replica_snapshot(
-        engine.replicas, group.replica, <uint64_t> command.numbers[0], command_text(command, 0), <uint32_t> command.lengths[0]
+        engine.replicas, group.replica, <uint64_t> command.numbers[0], command_text(command, 0), <uint32_t> command.lengths[0], 0
     )
     engine.has_appended = True
     answer_made(engine, command.id, 0 if done else STATUS_NOT_STORED, 0)

@@ -34,6 +34,7 @@ from framework_jetstream.engine._held_updates cimport state_is_update
 from framework_jetstream.engine._lost cimport lose_rest
 from framework_jetstream.engine._operations cimport operation_time, slot_expire_by_log
 from framework_jetstream.engine._outbox cimport outbox_flush, outbox_free
+from framework_jetstream.engine._log_ranges cimport range_want
 from framework_jetstream.engine._pieces cimport pieces_give
 from framework_jetstream.engine._port cimport (
     FRAMEWORK_PORT_CAPSULE, FRAMEWORK_ROW_ANSWER, FRAMEWORK_ROW_MESSAGE, FRAMEWORK_WORD_FULL, FRAMEWORK_WORD_NOBODY,
@@ -598,6 +599,8 @@ cdef class Engine:
         jobs.begin(&self.state)
         self.state.cache_bytes = cache_bytes
         self.state.jobs_fd = jobs.fd
+        if self.state.replicas != NULL:
+            self.state.replicas.parts.read = range_want
         self.state.segment_bytes = segment_bytes
         self.state.small_bytes = small_bytes
         self.state.scrub.bytes_per_s = scrub_bytes_per_s
@@ -626,6 +629,11 @@ cdef class Engine:
         failed.
         """
         return _shown(&self.state.scrub.current), _shown(&self.state.scrub.last)
+
+    @property
+    def ranges_read(self) -> int:
+        """How many ranges of the log were read from files for other servers, and sent."""
+        return self.state.ranges_read
 
     @property
     def has_replicas(self) -> bool:

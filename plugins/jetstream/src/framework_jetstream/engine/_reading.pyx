@@ -20,6 +20,7 @@ from libc.string cimport memcpy, memset
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._loading cimport load_read
+from framework_jetstream.engine._log_ranges cimport range_perform, range_read
 from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._pieces cimport piece_read
 from framework_jetstream.engine._retention cimport removal_add
@@ -319,6 +320,9 @@ cdef void reading_removed(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef void read_perform(ReadJob* job, BodyReader* reader) noexcept nogil:
     """Read what a job wants; called by whoever performs it."""
+    if job.places != NULL:
+        job.error = range_perform(job, reader)
+        return
     if job.scrubs:
         # What was read last may have been so for long.
         reader.file = 0
@@ -352,6 +356,7 @@ cdef void read_drop(ReadJob* job) noexcept nogil:
         job.held.block.is_asked = 0
         block_release(job.held.block)
     free(job.piece)
+    free(job.places)
     free(job.held.data)
     free(job.rows)
     free(job.lost.chars)
@@ -440,7 +445,10 @@ cdef void reading_turn(Engine* engine) noexcept nogil:
     cdef ReadJob* following
     while job != NULL:
         following = job.next
-        if job.scrubs:
+        if job.places != NULL:
+            range_read(engine, job)
+            read_drop(job)
+        elif job.scrubs:
             scrub_took(engine, job)
         elif job.file:
             _take_up_piece(engine, job)

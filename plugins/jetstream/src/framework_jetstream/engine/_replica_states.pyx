@@ -18,16 +18,16 @@ from framework_jetstream.engine._consumer_commands cimport consumers_restored
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._control_groups cimport control_restore
 from framework_jetstream.engine._held_updates cimport update_followed
-from framework_jetstream.engine._pieces cimport pieces_are_given
 from framework_jetstream.engine._replicated cimport group_follow
 from framework_jetstream.engine._segments cimport (
-    SegmentsHead, files_are_needed, segments_are_bad, segments_are_written, segments_leave_job, segments_of, segments_remove,
+    SegmentsHead, files_are_needed, replica_is_held, segments_are_bad, segments_are_written, segments_leave_job, segments_of,
+    segments_remove, tail_bytes,
 )
 from framework_jetstream.log._committed cimport entry_of
 from framework_jetstream.log._record cimport CONSUMER
 from framework_jetstream.raft._state cimport RaftMembers
 from framework_jetstream.replication._replica_log cimport placed_at, snapshot_read
-from framework_jetstream.replication._replicas cimport Replica, replica_snapshot
+from framework_jetstream.replication._replicas cimport Replica, replica_leave, replica_snapshot
 from framework_jetstream.replication._schedule cimport replica_spoil
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._messages cimport Messages, Record, messages_next
@@ -51,7 +51,7 @@ cdef packed struct StreamState:
 
 cdef bint _keep(Engine* engine, Replica* replica, uint64_t index, const char* state, size_t length) noexcept nogil:
     engine.has_appended = True
-    return replica_snapshot(engine.replicas, replica, index, state, <uint32_t> length)
+    return replica_snapshot(engine.replicas, replica, index, state, <uint32_t> length, 0)
 
 
 # ---- streams -------------------------------------------------------------------------------------------------------------
@@ -134,7 +134,8 @@ cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil:
     cdef char* text
     cdef size_t length
     cdef bint done
-    if slot.job == NULL and (replica.is_held or pieces_are_given(engine, slot)):
+    replica_leave(engine.replicas, replica, tail_bytes(engine, slot))
+    if slot.job == NULL and replica_is_held(engine, slot):
         # Its entries are held, and the files with them, until it is asked again.
         return True
     if slot.job != NULL or not stream_is_small(engine, slot):
@@ -247,8 +248,8 @@ cdef void consumer_reads(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     cdef const char* state = snapshot_read(engine.replicas, replica, &members, &length)
     if state != NULL:
         _read_consumer(consumer, state, length)
-    for index in range(replica.placed_first, replica.given + 1):
-        entry_of(&entry, placed_at(replica, index).record, placed_at(replica, index).file.number, 0)
+    for index in range(max(replica.placed_first, replica.raft.log.snapshot_index + 1), replica.given + 1):
+        entry_of(&entry, placed_at(replica, index).record, placed_at(replica, index).place.file.number, 0)
         if entry.kind == CONSUMER and entry.part_count == 1:
             _read_consumer(consumer, entry.chars, entry.parts[0].length)
 

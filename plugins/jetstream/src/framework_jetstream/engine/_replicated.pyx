@@ -80,7 +80,11 @@ cdef bint replicated_join(Engine* engine, Group* group, const Command* command) 
         members.ids[at] = <uint64_t> numbers[2 + at]
     # Who is told of no members hears of them, when a leader adds it.
     group.replica = replica_open(engine.replicas, group.number, <uint64_t> numbers[0], &members if members.count else NULL)
-    return group.replica != NULL
+    if group.replica == NULL:
+        return False
+    # One that is led here no more is again what its entries say.
+    group.replica.keeps_bytes = group.consumer != NULL
+    return True
 
 
 cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) noexcept nogil:

@@ -1,8 +1,9 @@
 """Files of the log to which nothing is written any more are read though nobody wants that, a part of one after the other.
 
-What they have is in memory as well, or nobody needs it any more: no entry is read from them before the next start. So where one is not as
-it was written the log gives up all files before the one that is written, as it does now and then anyway (`_trimming.pyx`): what lives is
-written elsewhere, and the damaged one is put aside. While a part is read its file is held, so that it is not used again.
+What they have is in memory as well, or in a state: entries are read from them for other servers alone, and looked at (`_log_ranges.pyx`).
+So where one is not as it was written the log gives up all files before the one that is written, as it does now and then anyway
+(`_trimming.pyx`): what lives is written elsewhere, and the damaged one is put aside. While a part is read its file is held, so that it is
+not used again.
 """
 
 from libc.errno cimport ENOENT, ENOMEM

@@ -21,6 +21,7 @@ from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE
 from framework_jetstream.engine._loading cimport load_leave
 from framework_jetstream.engine._lost cimport lose_range
+from framework_jetstream.engine._pieces cimport pieces_are_given
 from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
 from framework_jetstream.engine._state cimport (
     REKEYING_DUE, REKEYING_OVER, REKEYING_REMOVES, Group, SegmentFile, command_free, slot_of,
@@ -30,7 +31,7 @@ from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.replication._replica_log cimport placed_at
-from framework_jetstream.replication._replicas cimport Replica, replica_can_snapshot, replica_snapshot
+from framework_jetstream.replication._replicas cimport Replica, replica_can_snapshot, replica_log_bytes, replica_snapshot
 from framework_jetstream.store._block cimport block_resident
 from framework_jetstream.store._bodies cimport BodyReader, bodies_begin, bodies_end, bodies_index
 from framework_jetstream.store._pages cimport plain_bytes
@@ -61,6 +62,10 @@ cdef enum:
     # What has just come is passed over first.
     REWRITES_MAX = 8
     # Of segments that a storage kind has: each has to come back first, and stays open meanwhile.
+    TAIL_BYTES_MAX = 1 << 30
+    # Of the log, for servers that are behind in a stream.
+    UNSAVED_SEGMENTS = 8
+    # May wait to be written while more is fetched.
     REMOTE_SAVES_MAX = 16
     # Then what is not here is not written again.
 
@@ -262,6 +267,11 @@ cdef void segments_turn(Engine* engine) noexcept nogil:
         engine.saves_again_ns = 0
         engine.saves_wait = False
     reading_turn(engine)
+    if engine.replicas != NULL:
+        # Who fetches faster than segments are written waits for them.
+        engine.replicas.shared.holds_ranges = engine.saves > 0 and (
+            engine.resident_bytes > engine.cache_bytes + UNSAVED_SEGMENTS * engine.segment_bytes
+        )
     while job != NULL:
         following = job.next
         _take_up(engine, job)
@@ -293,6 +303,11 @@ cdef char* segments_text(Slot* slot, size_t* length) noexcept nogil:
     return text
 
 
+cdef uint64_t tail_bytes(const Engine* engine, const Slot* slot) noexcept nogil:
+    """Return how much of the log may stay for servers that are behind in a stream: no more than its state is long, which they get else."""
+    return min(max(slot.saved_bytes, 2 * engine.log.file_bytes), <uint64_t> TAIL_BYTES_MAX)
+
+
 cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
     """Tell the log which segments a stream has; False: it has no room now."""
     cdef Group* group = slot.group
@@ -302,7 +317,7 @@ cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
     if text == NULL:
         return False
     if group.replica != NULL:
-        done = replica_snapshot(engine.replicas, group.replica, slot.job.index, text, <uint32_t> length)
+        done = replica_snapshot(engine.replicas, group.replica, slot.job.index, text, <uint32_t> length, tail_bytes(engine, slot))
     else:
         done = log_snapshot(engine.log, group.number, slot.job.index, log_group(engine.log, group.number).term, text, <uint32_t> length)
     engine.has_appended = True
@@ -382,14 +397,26 @@ cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
     return True
 
 
+cdef bint replica_is_held(const Engine* engine, const Slot* slot) noexcept nogil:
+    """Whether a stream stays in the log as it is until it is asked again: since it can't be applied, or its state is fetched."""
+    cdef const Replica* replica = slot.group.replica
+    if replica.is_held or replica.snapshot_index:
+        return True
+    return pieces_are_given(engine, slot) and (
+        replica_log_bytes(engine.replicas, replica, replica.raft.log.snapshot_index + 1) <= tail_bytes(engine, slot)
+    )
+
+
 cdef bint files_are_needed(const Engine* engine, const Group* group) noexcept nogil:
     """Whether files to be given up have entries of a group that are nowhere else, and can be kept elsewhere now."""
     cdef const Replica* replica = group.replica
+    cdef uint64_t first
     if replica == NULL:
         return log_group(engine.log, group.number).snapshot_index < group.due
-    if replica.placed_first == replica.placed_end or replica.raft.applied < replica.placed_first:
+    first = max(replica.placed_first, replica.raft.log.snapshot_index + 1)
+    if first >= replica.placed_end or replica.raft.applied < first:
         return False
-    return placed_at(replica, replica.placed_first).file.number < engine.trim_before
+    return placed_at(replica, first).place.file.number < engine.trim_before
 
 
 cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
@@ -419,19 +446,23 @@ cdef uint64_t _unsaved_bytes(const Slot* slot) noexcept nogil:
     return found
 
 
-cdef bint _may_begin(const Slot* slot) noexcept nogil:
+cdef bint _may_begin(const Engine* engine, const Slot* slot) noexcept nogil:
     """Whether a stream can be saved now though the log may go on without that."""
-    return (
-        slot != NULL and slot.group != NULL and not slot.is_restored and slot.job == NULL and not slot.is_saving
-        and slot.group.replica == NULL and slot.sharing == NULL
-    )
+    cdef const Replica* replica
+    if slot == NULL or slot.group == NULL or slot.is_restored or slot.job != NULL or slot.is_saving or slot.sharing != NULL:
+        return False
+    replica = slot.group.replica
+    if replica == NULL:
+        return True
+    # There is a later state than the one that is kept.
+    return slot.load == NULL and replica.raft.applied > replica.raft.log.snapshot_index and not replica_is_held(engine, slot)
 
 
 cdef void _begin_sparse(Engine* engine) noexcept nogil:
     """Save once more a stream of which the last save could not write again all that is worth it."""
     cdef uint32_t at
     for at in range(engine.slot_count):
-        if _may_begin(engine.slots[at]) and engine.slots[at].leaves_sparse:
+        if _may_begin(engine, engine.slots[at]) and engine.slots[at].leaves_sparse:
             segments_save(engine, engine.slots[at])
             engine.spilling = engine.slots[at].number if engine.slots[at].job != NULL else 0
             return
@@ -446,7 +477,7 @@ cdef void _begin_largest(Engine* engine) noexcept nogil:
     cdef uint32_t at
     for at in range(engine.slot_count):
         slot = engine.slots[at]
-        if not _may_begin(slot):
+        if not _may_begin(engine, slot):
             continue
         bytes = _unsaved_bytes(slot)
         if bytes >= most:

@@ -7,6 +7,7 @@ from libc.string cimport memset
 from framework.sublist._sublist cimport Interest, SublistState
 from framework_jetstream.consumer._consumer_machine cimport Machine
 from framework_jetstream.consumer._terms cimport ConsumerTerms
+from framework_jetstream.encryption._cipher cimport FileKey
 from framework_jetstream.engine._alarms cimport Alarm, Alarms
 from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
@@ -321,6 +322,14 @@ cdef struct SegmentJob:
     uint8_t is_done
 
 
+cdef struct ReadPlace:
+    # Where an entry stands in a file of the log.
+    uint64_t file
+    uint64_t offset
+    uint32_t length
+    FileKey key
+
+
 cdef struct ReadJob:
     # What another thread is to read back.
     ReadJob* next
@@ -343,6 +352,9 @@ cdef struct ReadJob:
     # Of the state that the segment is a part of.
     RaftRange wanted
     # By another server; none, without its number: to be loaded here.
+    ReadPlace* places
+    # Where entries of it stand in files of the log; NULL: it is something else.
+    uint32_t place_count
     uint8_t scrubs
     # A `Scrubs`: nobody wants it, but to know whether it is as it was written.
     uint32_t reason
@@ -970,6 +982,10 @@ cdef struct Engine:
     # A stack, the other way.
     ReadJob* reads
     # A stack of what is to be read, that they take whole as well.
+    uint32_t ranges
+    # Of the log that are being read for other servers.
+    uint64_t ranges_read
+    # Were, since the start.
     ReadJob* reads_taken
     # The oldest first.
     ReadJob* reads_performed

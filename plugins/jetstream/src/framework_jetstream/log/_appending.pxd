@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
-from framework_jetstream.log._log cimport Log, LogEntry, LogPart
+from framework_jetstream.log._log cimport Log, LogPart, LogPlace
 
 
 # Open a group; its number, which was never given before, or 0: refused. `has_lost`: there may have been one here that is lost.
@@ -20,7 +20,7 @@ cdef bint log_group_become(
 cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil
 # Append an entry that was made elsewhere, with term, index and sums of its parts: copied as it is, but for its place and group.
 # Its file is held (`_committed.pxd`). False: refused.
-cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogEntry* entry) noexcept nogil
+cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogPlace* place) noexcept nogil
 # Entries of the group up to `index`, which was of `term`, live elsewhere, synced; `state` is given back when the log is opened.
 cdef bint log_snapshot(
     Log* log, uint32_t group, uint64_t index, uint64_t term, const char* state, uint32_t length

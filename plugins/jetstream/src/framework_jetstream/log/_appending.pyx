@@ -3,8 +3,7 @@
 from libc.errno cimport ENOMEM
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
-from framework_jetstream.log._committed cimport entry_of
-from framework_jetstream.log._log cimport LOG_FAILED, LOG_TOO_LARGE, LOG_UNKNOWN, Log, LogEntry, LogGroup, LogPart, pthread_mutex_t
+from framework_jetstream.log._log cimport LOG_FAILED, LOG_TOO_LARGE, LOG_UNKNOWN, Log, LogGroup, LogPart, LogPlace, pthread_mutex_t
 from framework_jetstream.log._log_files cimport make_room
 from framework_jetstream.log._log_groups cimport group_begin_anew, group_make, keep_text, log_group
 from framework_jetstream.log._record cimport (
@@ -58,25 +57,25 @@ cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart*
     return index
 
 
-cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogEntry* entry) noexcept nogil:
+cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogPlace* place) noexcept nogil:
     cdef const RecordHead* head = <const RecordHead*> record
     cdef LogGroup* it
-    cdef char* place = NULL
-    cdef uint64_t offset
+    cdef bint done = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
     if it != NULL and make_room(log, head.length + tags_room(&log.keys, head.length, head.part_count)):
-        place = record_copy(log, group, record)
-        if place == NULL:
+        done = record_copy(log, group, record) != NULL
+        if not done:
             log.refused = LOG_FAILED
-    if place != NULL:
+    if done:
         it.last_index = head.index
         it.last_term = head.term
         log.file.holds += 1
-        offset = log.open.offset + log.open.length - head.length - tags_of_record(&log.file.key, head)
-        entry_of(entry, place, log.file.number, offset)
+        place.file = log.file
+        place.length = head.length + <uint32_t> tags_of_record(&log.file.key, head)
+        place.offset = log.open.offset + log.open.length - place.length
     pthread_mutex_unlock(&log.lock)
-    return place != NULL
+    return done
 
 
 cdef bint _describe(Log* log, LogGroup* group, const char* description, uint32_t length) noexcept nogil:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport (
-    Log, LogEntry, LogFile, LogGroup, LogRead, LogRound, file_forget, pthread_mutex_t, round_forget, round_free,
+    Log, LogEntry, LogFile, LogGroup, LogPlace, LogRead, LogRound, file_forget, pthread_mutex_t, round_forget, round_free,
 )
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._record cimport GROUP, RESTATED, PartHead, RecordHead, is_entry, record_bytes
@@ -111,16 +111,21 @@ cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil:
         round_free(it)
 
 
-cdef LogFile* log_hold(Log* log, uint64_t number) noexcept nogil:
+cdef bint log_hold(Log* log, const LogEntry* entry, LogPlace* place) noexcept nogil:
+    cdef const RecordHead* head = <const RecordHead*> (<const char*> entry.parts - sizeof(RecordHead))
     cdef LogFile* file
     pthread_mutex_lock(&log.lock)
     file = log.files
-    while file != NULL and file.number != number:
+    while file != NULL and file.number != entry.file:
         file = file.next
     if file != NULL:
         file.holds += 1
+        file.image_holds += 1
+        place.file = file
+        place.offset = entry.offset
+        place.length = head.length + <uint32_t> tags_of_record(&file.key, head)
     pthread_mutex_unlock(&log.lock)
-    return file
+    return file != NULL
 
 
 cdef uint64_t _first_unwritten(const Log* log) noexcept nogil:
@@ -160,14 +165,20 @@ cdef void log_let_go(Log* log, LogFile* file) noexcept nogil:
     pthread_mutex_unlock(&log.lock)
 
 
-cdef bint _is_held(Log* log, uint64_t first_file) noexcept nogil:
-    """Return whether somebody holds a file before `first_file`."""
-    cdef LogFile* file = log.files
-    while file != NULL and file.number < first_file:
-        if file.holds:
-            return True
+cdef void log_let_image_go(Log* log, LogFile* file) noexcept nogil:
+    pthread_mutex_lock(&log.lock)
+    file.image_holds -= 1
+    if file.image_holds == 0 and file != log.file and file.number < _first_in_use(log):
+        file_forget(log, file)
+    pthread_mutex_unlock(&log.lock)
+
+
+cdef uint64_t _first_held(const Log* log, uint64_t end) noexcept nogil:
+    """Return the first file that somebody holds, of those before `end`; `end`: nobody does."""
+    cdef const LogFile* file = log.files
+    while file != NULL and file.number < end and not file.holds:
         file = file.next
-    return False
+    return min(file.number, end) if file != NULL else end
 
 
 cdef uint64_t _first_in_use(Log* log) noexcept nogil:
@@ -189,8 +200,9 @@ cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil:
     cdef LogFile* file
     cdef bint done = False
     pthread_mutex_lock(&log.lock)
-    if first_file <= _first_in_use(log) and not _is_held(log, first_file):
+    if first_file <= _first_in_use(log):
         done = True
+        first_file = _first_held(log, first_file)
         if first_file > log.first_file:
             log.first_file = first_file
             file = log.files
@@ -208,7 +220,7 @@ cdef void log_forget(Log* log) noexcept nogil:
     first = _first_in_use(log)
     file = log.files
     while file != NULL and file.number < first and file != log.file:
-        if not file.holds:
+        if not file.image_holds:
             file_forget(log, file)
         file = file.next
     pthread_mutex_unlock(&log.lock)

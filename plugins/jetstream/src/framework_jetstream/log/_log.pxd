@@ -6,8 +6,7 @@
     log_next_committed(log, &entry)  (`_committed.pxd`)
 
 One round is performed at a time. Every function takes the log's lock, so appends go on while a round is performed; `log_next_committed`
-is for one thread. Bytes of an entry stay where they are until the next one is asked for, or its file is
-held no more.
+is for one thread. Bytes of an entry stay where they are until the next one is asked for, and in an image as long as that is held.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
@@ -50,6 +49,12 @@ cdef struct LogEntry:
     bint is_damaged  # some parts are not what was written: look at their sums
 
 
+cdef struct LogPlace:  # where an entry stands
+    LogFile* file
+    uint64_t offset
+    uint32_t length  # with its tags
+
+
 cdef struct LogBlock:  # memory that rounds are put together in
     LogBlock* next
     uint64_t size
@@ -69,7 +74,8 @@ cdef struct LogFile:
     bint is_damaged
     FileKey key
     uint64_t salt  # of the log
-    uint64_t holds  # how often somebody refers to what is in its memory
+    uint64_t holds  # how often somebody needs an entry that is in it
+    uint64_t image_holds  # of these, refers to its image
 
 
 cdef struct LogRound:

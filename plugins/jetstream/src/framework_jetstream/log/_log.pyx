@@ -86,8 +86,6 @@ cdef void round_forget(Log* log, const LogRound* it) noexcept nogil:
     """Free the memory of what was written up to a round, whose entries were taken: the blocks before the one in which it ends."""
     cdef LogBlock* block = it.file.blocks
     cdef const char* end = <char*> it.pieces[it.piece_count - 1].iov_base
-    if it.file.holds:
-        return
     while block != NULL and not block.chars <= end < block.chars + block.size:
         block = block.next
     if block != NULL:

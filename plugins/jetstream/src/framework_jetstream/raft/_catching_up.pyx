@@ -42,7 +42,7 @@ cdef uint64_t _next_source(Raft* raft) noexcept nogil:
 
 cdef void _ask(Raft* raft) noexcept nogil:
     cdef RaftMessage message
-    if raft.holds_fetch or raft.fetch.is_whole:
+    if raft.holds_fetch or raft.fetch.is_whole or (raft.server.holds_ranges and not raft.fetch.of_snapshot):
         return
     if not raft.fetch.source:
         raft.fetch.source = _next_source(raft)
@@ -66,7 +66,7 @@ cdef void _ask(Raft* raft) noexcept nogil:
 cdef void fetch_give_up(Raft* raft) noexcept nogil:
     """Ask somebody else, when the leader says again that there is something to fetch."""
     raft.fetch.is_out = raft.fetch.of_snapshot = raft.fetch.is_whole = False
-    raft.fetch.source = 0
+    raft.fetch.source = raft.fetch.holder = 0
 
 
 cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil:
@@ -96,16 +96,27 @@ cdef void _begin_snapshot(Raft* raft) noexcept nogil:
     _ask(raft)
 
 
+cdef void _compacted(Raft* raft, const RaftMessage* message) noexcept nogil:
+    """Fetch a state where entries are gone everywhere: the leader, who is asked last, has them for longest. Others can give it as well."""
+    cdef uint64_t holder = raft.fetch.holder if raft.fetch.holder else message.sender
+    fetch_give_up(raft)
+    if message.index <= raft.commit:
+        return
+    if raft.leader and message.sender != raft.leader:
+        raft.fetch.holder = holder
+        _ask(raft)
+        return
+    raft.fetch.source = holder
+    _begin_snapshot(raft)
+
+
 cdef bint range_received(Raft* raft, const RaftMessage* message) noexcept nogil:
     """Append a range of committed entries; False: it does not follow what is committed here."""
     cdef uint64_t through
     if not _is_asked(raft, message, False):
         return True
     if message.flags & COMPACTED:
-        if message.index > raft.commit:
-            _begin_snapshot(raft)
-        else:
-            fetch_give_up(raft)
+        _compacted(raft, message)
         return True
     if message.index != raft.commit:  # meanwhile more was committed here
         fetch_give_up(raft)
@@ -153,13 +164,13 @@ cdef void fetch_asked(Raft* raft, const RaftMessage* message) noexcept nogil:
     cdef RaftMessage answer
     if last > raft.stable:
         last = raft.stable
-    if message.index >= raft.log.snapshot_index and message.index < last:
+    if message.index >= raft.log.tail_index and message.index < last:
         if log_term_at(&raft.log, message.index) == message.log_term:
             _range_add(raft, message, last, False)
         return
     answer = message_new(raft, RANGE, message.sender)
     answer.commit = raft.commit
-    if message.index < raft.log.snapshot_index:
+    if message.index < raft.log.tail_index:
         answer.flags = COMPACTED
         answer.index = raft.log.snapshot_index
         answer.log_term = raft.log.snapshot_term
@@ -220,7 +231,7 @@ cdef void _install(Raft* raft) noexcept nogil:
         raft.cut_index = 0
         log_begin_at(&raft.log, index, raft.fetch.snapshot_term)
     else:
-        log_compact(&raft.log, index)
+        log_compact(&raft.log, index, index)
         if raft.cut_index and raft.cut_index <= index:
             raft.cut_index = index + 1
     if raft.taken < index:

@@ -15,7 +15,8 @@ cdef uint64_t log_last_term(const RaftLog* log) noexcept nogil
 cdef uint64_t log_last_not_after(const RaftLog* log, uint64_t index, uint64_t term) noexcept nogil
 cdef bint log_push(RaftLog* log, uint64_t term, uint16_t kind, const char* chars, uint32_t length) noexcept nogil
 cdef void log_cut_from(RaftLog* log, uint64_t index) noexcept nogil
-cdef void log_compact(RaftLog* log, uint64_t index) noexcept nogil
+cdef void log_compact(RaftLog* log, uint64_t index, uint64_t tail) noexcept nogil
+cdef void log_leave(RaftLog* log, uint64_t index) noexcept nogil
 cdef void log_begin_at(RaftLog* log, uint64_t index, uint64_t term) noexcept nogil
 cdef void log_release(RaftLog* log, uint64_t first_index) noexcept nogil
 cdef void log_shrink(RaftLog* log) noexcept nogil

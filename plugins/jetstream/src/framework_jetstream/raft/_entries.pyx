@@ -1,5 +1,6 @@
-"""The log as Raft knows it: the terms of all entries behind the snapshot, and where the newest of them, the window, lie.
+"""The log as Raft knows it: the terms of all entries that there are, and where the newest of them, the window, lie.
 
+Those up to the snapshot, the tail, are there for peers alone, as long as the caller lets them.
 Terms are kept as runs, for there is a new one only after an election. The window has all entries that are not committed, and as many
 of the committed ones as settings allow; a peer that needs older ones fetches them. An entry's place in the sum of all lengths says how
 many bytes lie between any two, so that what is on its way to a peer is counted without a list of it.
@@ -29,11 +30,11 @@ cdef bint room_for(void** items, size_t* room, size_t count, size_t size) noexce
 
 
 cdef uint64_t log_term_at(const RaftLog* log, uint64_t index) noexcept nogil:
-    """Return the term of an entry, or TERM_UNKNOWN: it is before the snapshot or behind the end. Index 0 has term 0, everywhere."""
+    """Return the term of an entry, or TERM_UNKNOWN: it is gone, or behind the end. Index 0 has term 0, everywhere."""
     cdef uint32_t at = log.term_count
-    if index == log.snapshot_index:
-        return log.snapshot_term
-    if index < log.snapshot_index or index > log.last_index:
+    if index == log.tail_index:
+        return log.tail_term
+    if index < log.tail_index or index > log.last_index:
         return TERM_UNKNOWN
     while at and log.terms[at - 1].first_index > index:
         at -= 1
@@ -45,7 +46,7 @@ cdef uint64_t log_last_term(const RaftLog* log) noexcept nogil:
 
 
 cdef uint64_t log_last_not_after(const RaftLog* log, uint64_t index, uint64_t term) noexcept nogil:
-    """Return the last index up to `index` whose term is not after `term`; that of the snapshot if there is none behind it."""
+    """Return the last index up to `index` whose term is not after `term`; that before the first entry if there is none."""
     cdef uint32_t at = log.term_count
     if index > log.last_index:
         index = log.last_index
@@ -110,15 +111,27 @@ cdef void log_cut_from(RaftLog* log, uint64_t index) noexcept nogil:
         log.term_count -= 1
 
 
-cdef void log_compact(RaftLog* log, uint64_t index) noexcept nogil:
-    """Let entries up to an index, which is in the log, live elsewhere."""
-    cdef uint64_t term = log_term_at(log, index)
-    cdef uint32_t gone = 0
-    cdef uint32_t at
+cdef void log_compact(RaftLog* log, uint64_t index, uint64_t tail) noexcept nogil:
+    """Let what entries up to an index have led to live elsewhere; those up to `tail` go."""
     if index <= log.snapshot_index:
         return
+    log.snapshot_term = log_term_at(log, index)
     log.snapshot_index = index
-    log.snapshot_term = term
+    log_leave(log, tail)
+
+
+cdef void log_leave(RaftLog* log, uint64_t index) noexcept nogil:
+    """Let entries up to an index go, and none behind the snapshot."""
+    cdef uint64_t term
+    cdef uint32_t gone = 0
+    cdef uint32_t at
+    if index > log.snapshot_index:
+        index = log.snapshot_index
+    if index <= log.tail_index:
+        return
+    term = log_term_at(log, index)
+    log.tail_index = index
+    log.tail_term = term
     while gone + 1 < log.term_count and log.terms[gone + 1].first_index <= index + 1:
         gone += 1
     if index == log.last_index:
@@ -133,8 +146,8 @@ cdef void log_compact(RaftLog* log, uint64_t index) noexcept nogil:
 
 cdef void log_begin_at(RaftLog* log, uint64_t index, uint64_t term) noexcept nogil:
     """Forget everything: the log begins behind a snapshot."""
-    log.snapshot_index = log.last_index = index
-    log.snapshot_term = term
+    log.snapshot_index = log.tail_index = log.last_index = index
+    log.snapshot_term = log.tail_term = term
     log.term_count = 0
     log.window_first = index + 1
     log.window_base = log.last_end

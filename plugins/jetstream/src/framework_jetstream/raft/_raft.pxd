@@ -22,5 +22,7 @@ cdef void raft_place(Raft* raft, uint64_t index, const char* chars) noexcept nog
 cdef void raft_advance(Raft* raft, uint64_t write) noexcept nogil
 cdef void raft_applied(Raft* raft, uint64_t index) noexcept nogil
 cdef void raft_set_aside(Raft* raft) noexcept nogil
-cdef bint raft_compact(Raft* raft, uint64_t index, RaftMembers* members) noexcept nogil
+cdef uint64_t raft_tail(const Raft* raft, uint64_t index) noexcept nogil
+cdef bint raft_compact(Raft* raft, uint64_t index, uint64_t tail, RaftMembers* members) noexcept nogil
+cdef void raft_leave(Raft* raft, uint64_t index) noexcept nogil
 cdef size_t raft_memory(const Raft* raft) noexcept nogil

@@ -15,7 +15,7 @@ from framework_jetstream.raft._elections cimport (
     election_expire, timeout_told, vote_answered, vote_asked, vote_durable, vote_is_promised_away, vote_refuse,
 )
 from framework_jetstream.raft._entries cimport (
-    log_begin_at, log_compact, log_drop, log_end_bytes, log_item, log_push, log_release, log_shrink,
+    log_begin_at, log_compact, log_drop, log_leave, log_end_bytes, log_item, log_push, log_release, log_shrink,
 )
 from framework_jetstream.raft._following cimport acknowledge, append_received, commit_to, heartbeat_received
 from framework_jetstream.raft._hibernation cimport rest_end, rest_review
@@ -451,16 +451,32 @@ cdef void raft_set_aside(Raft* raft) noexcept nogil:
     commit_to(raft, raft.stable)
 
 
-cdef bint raft_compact(Raft* raft, uint64_t index, RaftMembers* members) noexcept nogil:
-    """Let entries up to an index live elsewhere, durable; False: it is not applied, or too old to be told who its members were.
+cdef uint64_t raft_tail(const Raft* raft, uint64_t index) noexcept nogil:
+    """Return up to where no member needs entries of its leader, at most `index`: those who lack what is gone get a state."""
+    cdef uint32_t at
+    for at in range(raft.peer_count if raft.role == LEADER else 0):
+        if raft.peers[at].id != raft.id and raft.peers[at].match >= raft.log.tail_index:
+            index = min(index, raft.peers[at].match)
+    return index
+
+
+cdef bint raft_compact(Raft* raft, uint64_t index, uint64_t tail, RaftMembers* members) noexcept nogil:
+    """Let what entries up to an index have led to live elsewhere, durable; False: it is not applied, or too old to be told who its
+    members were.
 
     Args:
+        tail: Entries up to it go; those behind it stay for peers (`raft_leave`).
         members: Of the snapshot, to be kept with it.
     """
     if index <= raft.log.snapshot_index or index > raft.applied or index > raft.stable or not members_at(raft, index, members):
         return False
-    log_compact(&raft.log, index)
+    log_compact(&raft.log, index, tail)
     return True
+
+
+cdef void raft_leave(Raft* raft, uint64_t index) noexcept nogil:
+    """Let entries up to an index go that stayed for peers."""
+    log_leave(&raft.log, index)
 
 
 cdef size_t raft_memory(const Raft* raft) noexcept nogil:

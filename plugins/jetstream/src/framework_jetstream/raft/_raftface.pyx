@@ -17,7 +17,7 @@ from framework_jetstream.raft._raft_messages cimport (
 )
 from framework_jetstream.raft._raft cimport (
     raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_memory, raft_new, raft_place, raft_propose,
-    raft_ready, raft_restore, raft_set_aside, raft_step,
+    raft_ready, raft_restore, raft_set_aside, raft_step, raft_tail,
 )
 from framework_jetstream.raft._reads cimport lease_is_valid, read_begin
 from framework_jetstream.raft._state cimport (
@@ -315,10 +315,14 @@ cdef class RaftGroup:
         """Say that entries up to an index are applied."""
         raft_applied(self.raft, index)
 
-    def compact(self, index: int) -> Members | None:
-        """Let entries up to an index live elsewhere; return the members of that snapshot, None: refused."""
+    def compact(self, index: int, tail: int) -> Members | None:
+        """Let entries up to an index live elsewhere, and those up to `tail` go; return the members of that snapshot, None: refused."""
         cdef RaftMembers members
-        return _members_of(&members) if raft_compact(self.raft, index, &members) else None
+        return _members_of(&members) if raft_compact(self.raft, index, tail, &members) else None
+
+    def tail(self, index: int) -> int:
+        """Return up to where nobody needs entries who follows this server now, at most `index`."""
+        return raft_tail(self.raft, index)
 
     def stand(self) -> None:
         """Ask for an election now."""
@@ -387,6 +391,11 @@ cdef class RaftGroup:
     def stable(self) -> int:
         """Up to here the log is durable."""
         return self.raft.stable
+
+    @property
+    def tail_index(self) -> int:
+        """Entries up to it are gone."""
+        return self.raft.log.tail_index
 
     @property
     def snapshot_index(self) -> int:

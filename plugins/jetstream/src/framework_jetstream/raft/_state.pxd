@@ -128,6 +128,7 @@ cdef struct RaftServer:  # what all groups of a server share
     uint64_t beat_tick  # of its last BEATs
     bint has_broken  # what its number vouched for does not hold any more: it gets another one
     bint has_news  # of another server: groups that hibernate are to be reviewed
+    bint holds_ranges  # more is here than was dealt with: no entries are fetched until a leader says again that they are wanted
     RaftPair* pairs
     size_t pair_count
     size_t pair_room
@@ -176,10 +177,12 @@ cdef struct RaftItem:  # an entry in the window
 
 
 cdef struct RaftLog:
-    uint64_t snapshot_index  # entries up to it live elsewhere
+    uint64_t snapshot_index  # what entries up to it have led to lives elsewhere
     uint64_t snapshot_term
+    uint64_t tail_index  # entries up to it are gone; those behind it, up to the snapshot, stay for peers that are behind
+    uint64_t tail_term
     uint64_t last_index
-    RaftTerm* terms  # of entries behind the snapshot, ascending
+    RaftTerm* terms  # of entries behind the tail's begin, ascending
     uint32_t term_count
     uint32_t term_room
     RaftItem* items  # the window: a ring
@@ -236,6 +239,7 @@ cdef struct RaftRange:  # to be read by the caller, and sent as a RANGE or SNAPS
 cdef struct RaftFetch:  # what this server fetches
     uint64_t goal  # committed up to here at the leader; 0: nothing is fetched
     uint64_t source
+    uint64_t holder  # said that entries are gone, and can give a state; 0: nobody
     uint64_t asked_tick
     uint32_t turn  # whose turn it is to be asked
     bint is_out

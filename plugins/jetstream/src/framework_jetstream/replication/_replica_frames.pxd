@@ -8,6 +8,7 @@ from framework_jetstream.replication._replicas cimport Replica, Replicas
 
 cdef void frame_message(Replicas* replicas, Replica* replica, const RaftMessage* message) noexcept nogil
 cdef void frame_range(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil
+cdef void frame_records(Replicas* replicas, Replica* replica, const RaftRange* wanted, const char** records, uint32_t count) noexcept nogil
 cdef void frame_piece(
     Replicas* replicas, Replica* replica, const RaftRange* wanted, uint64_t total, const char* piece, uint32_t length
 ) noexcept nogil

@@ -105,28 +105,47 @@ cdef RaftMessage _answer(Replica* replica, const RaftRange* wanted, int kind) no
     return message
 
 
-cdef void _frame_entries(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil:
-    """Send committed entries, as many as fit, one at least."""
+cdef const char* _record(const Replica* replica, const RaftRange* wanted, const char** records, uint32_t number) noexcept nogil:
+    return records[number] if records != NULL else placed_at(replica, wanted.index + 1 + number).record
+
+
+cdef void frame_records(Replicas* replicas, Replica* replica, const RaftRange* wanted, const char** records, uint32_t count) noexcept nogil:
+    """Send the first entries of a range.
+
+    Args:
+        records: Of them; NULL: they are in memory.
+    """
     cdef RaftMessage message = _answer(replica, wanted, RANGE)
-    cdef uint64_t index = wanted.index + 1
     cdef uint64_t length = 0
+    cdef uint32_t number
     cdef RaftEntry entry
     cdef OutgoingFrame* frame
-    if index < replica.placed_first or wanted.last_index >= replica.placed_end:
-        return
-    while index <= wanted.last_index:
-        entry_of_record(placed_at(replica, index).record, &entry)
-        if length and length + entry.length > wanted.bytes_max:
-            break
+    for number in range(count):
+        entry_of_record(_record(replica, wanted, records, number), &entry)
         length += sizeof(EntryHead) + entry.length
-        index += 1
-    message.entry_count = <uint32_t> (index - wanted.index - 1)
+    message.entry_count = count
     frame = _begin(replicas, &message, length)
     if frame == NULL:
         return
-    for index in range(wanted.index + 1, wanted.index + 1 + message.entry_count):
-        entry_of_record(placed_at(replica, index).record, &entry)
+    for number in range(count):
+        entry_of_record(_record(replica, wanted, records, number), &entry)
         _entry(frame, entry.term, entry.kind, entry.chars, entry.length)
+
+
+cdef void _frame_entries(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil:
+    """Send committed entries, as many as fit, one at least; or have them read."""
+    cdef uint64_t index = wanted.index + 1, length = 0
+    cdef bint is_here = True
+    if index < replica.placed_first or wanted.last_index >= replica.placed_end:
+        return
+    while index <= wanted.last_index and (not length or length + placed_at(replica, index).place.length <= wanted.bytes_max):
+        length += sizeof(EntryHead) + placed_at(replica, index).place.length
+        is_here = is_here and placed_at(replica, index).record != NULL
+        index += 1
+    if is_here:
+        frame_records(replicas, replica, wanted, NULL, <uint32_t> (index - wanted.index - 1))
+    else:
+        replicas.parts.read(replicas.parts.self, replica, wanted, <uint32_t> (index - wanted.index - 1))
 
 
 cdef void frame_piece(

@@ -4,7 +4,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport LogEntry, LogPart
 from framework_jetstream.raft._state cimport RaftEntry, RaftMembers, RaftReady
-from framework_jetstream.replication._replicas cimport Placed, Replica, Replicas, Staged
+from framework_jetstream.replication._replicas cimport EntryBytes, Placed, Replica, Replicas
 
 
 cdef inline Placed* placed_at(const Replica* replica, uint64_t index) noexcept nogil:
@@ -12,8 +12,10 @@ cdef inline Placed* placed_at(const Replica* replica, uint64_t index) noexcept n
     return &replica.placed[index & replica.placed_mask]
 
 
-cdef Staged* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil
-cdef char* staged_record(Staged* staged) noexcept nogil
+cdef EntryBytes* bytes_new(size_t length) noexcept nogil
+cdef void bytes_let_go(EntryBytes* bytes) noexcept nogil
+cdef char* bytes_chars(EntryBytes* bytes) noexcept nogil
+cdef EntryBytes* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil
 cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil
 cdef bint entry_is_honest(const RaftEntry* entry, uint64_t index) noexcept nogil
 cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil
@@ -27,5 +29,7 @@ cdef bint snapshot_begin(
     const char* state, size_t length,
 ) noexcept nogil
 cdef const char* snapshot_read(Replicas* replicas, Replica* replica, RaftMembers* members, size_t* length) noexcept nogil
+# Let bytes go to which Raft does not refer any more: who wants them again reads them.
+cdef void bytes_leave(Replicas* replicas, Replica* replica) noexcept nogil
 cdef void forget_up_to(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil
 cdef void replica_drop(Replicas* replicas, Replica* replica) noexcept nogil

@@ -12,8 +12,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from framework_jetstream.log._appending cimport log_append_record, log_cut, log_group_become, log_snapshot, log_vote
-from framework_jetstream.log._committed cimport log_hold, log_let_go
-from framework_jetstream.log._log cimport LogFile, LogGroup
+from framework_jetstream.log._committed cimport log_hold, log_let_go, log_let_image_go
+from framework_jetstream.log._log cimport LogGroup, LogPlace
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_last_round
 from framework_jetstream.log._record cimport CONSUMER, EMPTY, MEMBERS, PartHead, RecordHead, record_bytes
@@ -25,26 +25,42 @@ from framework_jetstream.raft._state cimport ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMB
 from framework_jetstream.replication._replicas cimport Wanted
 
 cdef enum:
-    PLACED_MIN = 16
-    OWN_BYTES_MAX = 256  # of the record of an entry of Raft's own: more than MEMBERS_BYTES_MAX and its heads
+    PLACED_MIN = 4
+    COPIED_BYTES_MAX = 4096  # of a record that would keep more memory than its own
     KINDS_AFTER = 1  # an entry of the log is of the kind before the one that it has in Raft, from ENTRY_DATA on
 
 
 # ---- entries -----------------------------------------------------------------------------------------------------------
 
 
-cdef Staged* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil:
-    """Make the record of a proposal; NULL: no memory."""
-    cdef Staged* made = <Staged*> malloc(sizeof(Staged) + record_length(parts, count))
+cdef EntryBytes* bytes_new(size_t length) noexcept nogil:
+    """Return memory for records, which is held once; NULL: there is none."""
+    cdef EntryBytes* made = <EntryBytes*> malloc(sizeof(EntryBytes) + length)
     if made != NULL:
         made.next = NULL
-        made.index = index
-        record_fill(staged_record(made), kind, 0, 0, term, index, parts, count)
+        made.holds = 1
+        made.index = 0
+        made.length = length
     return made
 
 
-cdef char* staged_record(Staged* staged) noexcept nogil:
-    return <char*> (staged + 1)
+cdef void bytes_let_go(EntryBytes* bytes) noexcept nogil:
+    bytes.holds -= 1
+    if bytes.holds == 0:
+        free(bytes)
+
+
+cdef char* bytes_chars(EntryBytes* bytes) noexcept nogil:
+    return <char*> (bytes + 1)
+
+
+cdef EntryBytes* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil:
+    """Make the record of an entry; NULL: no memory."""
+    cdef EntryBytes* made = bytes_new(record_length(parts, count))
+    if made != NULL:
+        made.index = index
+        record_fill(bytes_chars(made), kind, 0, 0, term, index, parts, count)
+    return made
 
 
 cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil:
@@ -89,52 +105,99 @@ cdef bint _placed_room(Replica* replica) noexcept nogil:
     return True
 
 
-cdef void _place(Replica* replica, const char* record, LogFile* file) noexcept nogil:
+cdef void _place(Replica* replica, const char* record, EntryBytes* bytes, const LogPlace* place) noexcept nogil:
     cdef Placed* it = placed_at(replica, replica.placed_end)
     it.record = record
-    it.file = file
+    it.bytes = bytes
+    it.place = place[0]
     replica.placed_end += 1
+
+
+cdef void _leave(Replicas* replicas, Placed* it) noexcept nogil:
+    """Let the bytes of an entry go, if they are here."""
+    if it.bytes != NULL:
+        bytes_let_go(it.bytes)
+    elif it.record != NULL:
+        log_let_image_go(replicas.log, it.place.file)
+    it.bytes = NULL
+    it.record = NULL
+
+
+cdef void _forget(Replicas* replicas, Placed* it) noexcept nogil:
+    _leave(replicas, it)
+    log_let_go(replicas.log, it.place.file)
+
+
+cdef void bytes_leave(Replicas* replicas, Replica* replica) noexcept nogil:
+    cdef uint64_t end = min(replica.raft.log.window_first, replica.placed_end)
+    if replicas.parts.read == NULL or replica.keeps_bytes:
+        return
+    replica.bytes_first = max(replica.bytes_first, replica.placed_first)
+    while replica.bytes_first < end:
+        _leave(replicas, placed_at(replica, replica.bytes_first))
+        replica.bytes_first += 1
 
 
 cdef void _forget_from(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
     """Forget entries from an index on."""
     while replica.placed_end > replica.placed_first and replica.placed_end > index:
         replica.placed_end -= 1
-        log_let_go(replicas.log, placed_at(replica, replica.placed_end).file)
+        _forget(replicas, placed_at(replica, replica.placed_end))
+    replica.bytes_first = min(replica.bytes_first, replica.placed_end)
 
 
 cdef void forget_up_to(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
     """Forget entries up to an index; all of them: what comes next is behind it."""
     while replica.placed_first < replica.placed_end and replica.placed_first <= index:
-        log_let_go(replicas.log, placed_at(replica, replica.placed_first).file)
+        _forget(replicas, placed_at(replica, replica.placed_first))
         replica.placed_first += 1
     if replica.placed_first == replica.placed_end and index >= replica.placed_first:
         replica.placed_first = replica.placed_end = index + 1
 
 
+cdef EntryBytes* _copied(const char* record) noexcept nogil:
+    """Return memory that has one record; NULL: there is none."""
+    cdef EntryBytes* made = bytes_new((<const RecordHead*> record).length)
+    if made != NULL:
+        memcpy(bytes_chars(made), record, made.length)
+    return made
+
+
 cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil:
     """Take up an entry that was in the log when it was opened; False: it can't be, or no memory."""
     cdef const char* record = <const char*> entry.parts - sizeof(RecordHead)
+    cdef EntryBytes* copied = NULL
+    cdef LogPlace place
     cdef RaftEntry found
-    cdef LogFile* file
     if entry.is_damaged or entry.index != replica.placed_end or not _placed_room(replica):
         return False
+    if entry.length <= COPIED_BYTES_MAX:
+        copied = _copied(record)
+    if copied != NULL:
+        record = bytes_chars(copied)
     entry_of_record(record, &found)
-    if not raft_restore(replica.raft, found.term, found.kind, found.chars, found.length):
+    if not raft_restore(replica.raft, found.term, found.kind, found.chars, found.length) or not log_hold(replicas.log, entry, &place):
+        free(copied)
         return False
-    file = log_hold(replicas.log, entry.file)
-    _place(replica, record, file)
+    if copied != NULL:
+        log_let_image_go(replicas.log, place.file)
+    _place(replica, record, copied, &place)
     return True
+
+
+cdef void _unstage(Replica* replica, uint64_t index) noexcept nogil:
+    """Let proposals go up to an index."""
+    cdef EntryBytes* gone
+    while replica.staged != NULL and replica.staged.index <= index:
+        gone = replica.staged
+        replica.staged = gone.next
+        bytes_let_go(gone)
 
 
 cdef void replica_drop(Replicas* replicas, Replica* replica) noexcept nogil:
     """Free what a replica has but for its group of Raft."""
-    cdef Staged* gone
     _forget_from(replicas, replica, replica.placed_first)
-    while replica.staged != NULL:
-        gone = replica.staged
-        replica.staged = gone.next
-        free(gone)
+    _unstage(replica, <uint64_t> -1)
     free(replica.placed)
     free(replica.incoming)
 
@@ -231,36 +294,57 @@ cdef bint _install(Replicas* replicas, Replica* replica) noexcept nogil:
     return True
 
 
-cdef bint _append(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
-    """Write an entry; False: the log has no room now."""
-    cdef char own[OWN_BYTES_MAX]
-    cdef const char* record = log_item(&replica.raft.log, index).chars
+cdef EntryBytes* _own_record(Replica* replica, uint64_t index) noexcept nogil:
+    """Make the record of an entry of Raft's own; NULL: no memory."""
     cdef uint16_t kind = log_item(&replica.raft.log, index).kind
     cdef LogPart part
-    cdef LogEntry entry
+    part.chars = log_item(&replica.raft.log, index).chars
+    part.length = log_length(&replica.raft.log, index)
+    part.goes_on = False
+    return staged_new(
+        EMPTY if kind == ENTRY_EMPTY else MEMBERS, log_term_at(&replica.raft.log, index), index, &part, kind == ENTRY_MEMBERS
+    )
+
+
+cdef EntryBytes* _bytes_of(Replicas* replicas, Replica* replica, const char* record) noexcept nogil:
+    """Hold the memory that a record lies in, or a copy of it, so that a small one doesn't keep a large frame; NULL: no memory."""
+    cdef EntryBytes* it = replica.staged
+    cdef bint is_small = (<const RecordHead*> record).length <= COPIED_BYTES_MAX
+    while it != NULL and record != bytes_chars(it):
+        it = it.next
+    if it == NULL and not is_small:
+        it = replicas.incoming
+        while it != NULL and not bytes_chars(it) <= record < bytes_chars(it) + it.length:
+            it = it.next
+    if it == NULL:
+        return _copied(record)
+    it.holds += 1
+    return it
+
+
+cdef bint _append(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
+    """Write an entry; False: the log has no room now, or no memory."""
+    cdef const char* record = log_item(&replica.raft.log, index).chars
+    cdef EntryBytes* bytes
+    cdef LogPlace place
     cdef RaftEntry found
-    cdef Staged* gone
     if not _placed_room(replica):
         return False
-    if kind < ENTRY_DATA:
-        part.chars = record
-        part.length = log_length(&replica.raft.log, index)
-        part.goes_on = False
-        record_fill(
-            own, EMPTY if kind == ENTRY_EMPTY else MEMBERS, 0, 0, log_term_at(&replica.raft.log, index), index, &part,
-            kind == ENTRY_MEMBERS,
-        )
-        record = own
-    if not log_append_record(replicas.log, replica.number, record, &entry):
+    if log_item(&replica.raft.log, index).kind < ENTRY_DATA:
+        bytes = _own_record(replica, index)
+    else:
+        bytes = _bytes_of(replicas, replica, record)
+    if bytes == NULL:
         return False
-    record = <const char*> entry.parts - sizeof(RecordHead)
+    if not bytes_chars(bytes) <= record < bytes_chars(bytes) + bytes.length:
+        record = bytes_chars(bytes)
+    if not log_append_record(replicas.log, replica.number, record, &place):
+        bytes_let_go(bytes)
+        return False
     entry_of_record(record, &found)
     raft_place(replica.raft, index, found.chars)
-    _place(replica, record, replicas.log.file)
-    while replica.staged != NULL and replica.staged.index <= index:
-        gone = replica.staged
-        replica.staged = gone.next
-        free(gone)
+    _place(replica, record, bytes, &place)
+    _unstage(replica, index)
     return True
 
 

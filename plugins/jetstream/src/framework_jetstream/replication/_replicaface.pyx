@@ -154,9 +154,9 @@ cdef class Replicas:
             entries.append(Entry(entry.group, Kind(entry.kind), entry.term, entry.index, parts, entry.file))
         return entries
 
-    def snapshot(self, uint32_t number, uint64_t index, state: bytes) -> bool:
+    def snapshot(self, uint32_t number, uint64_t index, state: bytes, uint64_t tail_bytes_max) -> bool:
         """Say what entries up to an index, which are applied, have led to. Returns False when it is refused."""
-        return replica_snapshot(self.replicas, self.found(number), index, state, <uint32_t> len(state))
+        return replica_snapshot(self.replicas, self.found(number), index, state, <uint32_t> len(state), tail_bytes_max)
 
     def transfer(self, uint32_t number, uint64_t to=0) -> bool:
         """Let another server lead a group."""

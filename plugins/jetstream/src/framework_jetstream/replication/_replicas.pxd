@@ -16,7 +16,7 @@ A group begins with `replica_open`; what is in the log of it comes through `comm
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from framework_jetstream.log._log cimport Log, LogEntry, LogFile
+from framework_jetstream.log._log cimport Log, LogEntry, LogPlace
 from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRange, RaftRead, RaftReady, RaftServer, RaftSettings
 from framework_jetstream.replication._replica_ids cimport ReplicaIds
@@ -29,14 +29,17 @@ cdef enum:
     LISTS = 2
 
 
+cdef struct EntryBytes:  # memory that records of entries lie in: it comes behind
+    EntryBytes* next
+    uint64_t holds  # of entries, and of the list that it is in
+    uint64_t index  # of a proposal that is not written yet
+    size_t length
+
+
 cdef struct Placed:  # an entry of the log
-    const char* record
-    LogFile* file  # is held for it
-
-
-cdef struct Staged:  # a proposal until it is written; its record comes behind
-    Staged* next
-    uint64_t index
+    const char* record  # NULL: its bytes are in the file alone
+    EntryBytes* bytes  # that it lies in; NULL: in the image of the file
+    LogPlace place  # the file is held for it
 
 
 cdef struct DurableWrite:
@@ -66,11 +69,13 @@ cdef struct Replica:
     uint64_t placed_mask
     uint64_t placed_first
     uint64_t placed_end
+    uint64_t bytes_first  # the first of them that may still have its bytes here
+    bint keeps_bytes  # all of them stay
     Wanted wanted
     DurableWrite writes[WRITES_MAX]
     uint32_t write_count
-    Staged* staged  # the oldest first
-    Staged* staged_last
+    EntryBytes* staged  # proposals, the oldest first
+    EntryBytes* staged_last
     # What is to be applied.
     uint64_t snapshot_index  # its state is given first; 0: it is not to be
     uint64_t apply_next
@@ -104,16 +109,14 @@ cdef struct OutgoingFrame:  # to one server
     uint32_t count
 
 
-cdef struct IncomingFrame:  # what entries refer to until they are written
-    IncomingFrame* next
-
-
-cdef struct ReplicaParts:  # who has what states refer to; NULL: they are all that there is
+cdef struct ReplicaParts:  # who has what states refer to, and reads files; NULL: states are all that there is, and entries stay in memory
     void* self
     # False: the state itself is sent; else the piece that is wanted is sent with `frame_piece`, now or later.
     bint (*give)(void* self, Replica* replica, const RaftRange* wanted) noexcept nogil
     # False: it is kept here; else `replica_arrived` says what the state is, when all that it refers to is durable.
     bint (*take)(void* self, Replica* replica, const RaftReady* ready) noexcept nogil
+    # Read the first `count` entries of a range from files, and send them with `frame_records`.
+    void (*read)(void* self, Replica* replica, const RaftRange* wanted, uint32_t count) noexcept nogil
 
 
 cdef struct ReadAnswer:
@@ -143,7 +146,7 @@ cdef struct Replicas:
     OutgoingFrame* frames
     size_t frame_count
     size_t frame_room
-    IncomingFrame* incoming
+    EntryBytes* incoming  # frames whose entries are not all written
     ReadAnswer* answers
     size_t answer_count
     size_t answer_room
@@ -172,7 +175,11 @@ cdef void replicas_expire(Replicas* replicas) noexcept nogil
 cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, size_t length) noexcept nogil
 cdef void replicas_turn(Replicas* replicas) noexcept nogil
 # Entries of a group up to `index`, which are applied, are in this state; False: refused now, or not applied.
-cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil
+cdef bint replica_snapshot(
+    Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length, uint64_t tail_bytes_max
+) noexcept nogil
+cdef void replica_leave(Replicas* replicas, Replica* replica, uint64_t tail_bytes_max) noexcept nogil
+cdef uint64_t replica_log_bytes(const Replicas* replicas, const Replica* replica, uint64_t index) noexcept nogil
 # Whether they can be kept as a state: they are applied, and it is known whose group it was then.
 cdef bint replica_can_snapshot(Replica* replica, uint64_t index) noexcept nogil
 # All of a state that came in pieces is here: it takes the place of the log. It is the callee's from now on.

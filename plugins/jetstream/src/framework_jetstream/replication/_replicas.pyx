@@ -5,7 +5,7 @@ Size: one way from what comes by what Raft wants to what is applied.
 
 from libc.errno cimport ENOMEM
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memmove, memset
 
 from framework_jetstream.log._appending cimport log_append
@@ -13,7 +13,7 @@ from framework_jetstream.log._committed cimport entry_of, log_next_committed
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_FAILED, LOG_NOT_LEADER, LogEntry, LogGroup, LogPart
 from framework_jetstream.log._log_groups cimport group_begin_anew, log_group
 from framework_jetstream.log._performing cimport log_durable_round
-from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, RecordHead
+from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT
 from framework_jetstream.raft._catching_up cimport fetch_give_up
 from framework_jetstream.raft._elections cimport found, resume, stand
 from framework_jetstream.raft._entries cimport log_term_at, room_for
@@ -22,7 +22,8 @@ from framework_jetstream.raft._losses cimport raft_lose
 from framework_jetstream.raft._members cimport members_at
 from framework_jetstream.raft._raft_messages cimport FrameHead, frame_check, next_entry, next_message
 from framework_jetstream.raft._raft cimport (
-    raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_new, raft_propose, raft_ready, raft_step,
+    raft_advance, raft_applied, raft_begin, raft_compact, raft_expire, raft_free, raft_leave, raft_new, raft_propose, raft_ready, raft_step,
+    raft_tail,
 )
 from framework_jetstream.raft._state cimport (
     APPEND, BEAT, RANGE, REFUSED_NOT_LEADER, RaftEntry, RaftMessage, RaftReady,
@@ -30,8 +31,8 @@ from framework_jetstream.raft._state cimport (
 from framework_jetstream.replication._replica_frames cimport frame_beats, frame_message, frame_range, frames_finish, frames_free
 from framework_jetstream.replication._replica_ids cimport ids_drop, ids_find, ids_free, ids_put
 from framework_jetstream.replication._replica_log cimport (
-    entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_begin, snapshot_keep, snapshot_read, staged_new,
-    staged_record, wish, write_wanted,
+    bytes_chars, bytes_leave, bytes_let_go, bytes_new, entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_begin,
+    snapshot_keep, snapshot_read, staged_new, wish, write_wanted,
 )
 from framework_jetstream.replication._schedule cimport (
     due_put, due_take, replica_take, replica_touch, replica_unsettle, schedule_drop,
@@ -248,7 +249,7 @@ cdef bint _is_honest(const RaftMessage* message) noexcept nogil:
 cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, size_t length) noexcept nogil:
     """Take up a frame; return why it is refused, 0: it is not. Messages of it that lie are counted, and left out."""
     cdef int refused = frame_check(frame, length, sender, replicas.server)
-    cdef IncomingFrame* kept = NULL
+    cdef EntryBytes* kept
     cdef RaftMessage message
     cdef Replica* replica
     cdef const char* at
@@ -256,13 +257,13 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
     if refused:
         replicas.lies += 1
         return refused
-    kept = <IncomingFrame*> malloc(sizeof(IncomingFrame) + length)
+    kept = bytes_new(length)
     if kept == NULL:
         return 0
-    memcpy(kept + 1, frame, length)
+    memcpy(bytes_chars(kept), frame, length)
     kept.next = replicas.incoming
     replicas.incoming = kept
-    at = <const char*> (kept + 1) + sizeof(FrameHead)
+    at = bytes_chars(kept) + sizeof(FrameHead)
     for _number in range((<const FrameHead*> frame).count):
         at = next_message(at, &message)
         message.sender = sender
@@ -283,7 +284,7 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
 cdef uint64_t _propose(void* self, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil:
     cdef Replicas* replicas = <Replicas*> self
     cdef Replica* replica = replica_of(replicas, group)
-    cdef Staged* made
+    cdef EntryBytes* made
     cdef uint64_t index
     if replica == NULL:
         return log_append(replicas.log, group, kind, parts, count)
@@ -295,9 +296,9 @@ cdef uint64_t _propose(void* self, uint32_t group, uint16_t kind, const LogPart*
     if made == NULL:
         replicas.log.refused = LOG_BUSY
         return 0
-    index = raft_propose(replica.raft, kind + 1, staged_record(made), (<const RecordHead*> staged_record(made)).length)
+    index = raft_propose(replica.raft, kind + 1, bytes_chars(made), <uint32_t> made.length)
     if not index:
-        free(made)
+        bytes_let_go(made)
         replicas.log.refused = LOG_NOT_LEADER if replica.raft.refused == REFUSED_NOT_LEADER else LOG_BUSY
         return 0
     if replica.staged_last != NULL and replica.staged != NULL:
@@ -312,12 +313,12 @@ cdef uint64_t _propose(void* self, uint32_t group, uint16_t kind, const LogPart*
 
 
 cdef void _free_incoming(Replicas* replicas) noexcept nogil:
-    """Let frames go: nothing refers to them once all that came with them is written."""
-    cdef IncomingFrame* gone
+    """Let frames go in which all is written, but for the entries that are still wanted."""
+    cdef EntryBytes* gone
     while replicas.incoming != NULL:
         gone = replicas.incoming
         replicas.incoming = gone.next
-        free(gone)
+        bytes_let_go(gone)
 
 
 cdef void _applies(Replicas* replicas, Replica* replica) noexcept nogil:
@@ -407,6 +408,7 @@ cdef void _turn_of(Replicas* replicas, Replica* replica, uint64_t durable_round)
     while raft_ready(replica.raft, &ready):
         _perform(replicas, replica, &ready)
         replica.raft.holds_writes = replica.raft.holds_writes or not write_wanted(replicas, replica)
+    bytes_leave(replicas, replica)
     # Raft itself wants no more writes where many are on their way.
     replicas.is_full = replicas.is_full or replica.raft.holds_writes or replica.raft.taken < replica.raft.log.last_index
     replicas.is_blocked = replicas.is_blocked or replica.wanted.install_index != 0
@@ -458,7 +460,8 @@ cdef bint _next_of(Replicas* replicas, Replica* replica, LogEntry* entry) noexce
         index = replica.apply_next
         replica.apply_next += 1
         replica.given = index
-        entry_of(entry, placed_at(replica, index).record, placed_at(replica, index).file.number, 0)
+        entry_of(entry, placed_at(replica, index).record, placed_at(replica, index).place.file.number, 0)
+        entry.group = replica.number
         if entry.kind not in (EMPTY, MEMBERS):
             return True
     return False
@@ -508,20 +511,50 @@ cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:
 
 cdef bint replica_can_snapshot(Replica* replica, uint64_t index) noexcept nogil:
     cdef RaftMembers members
-    if index > replica.raft.applied or index >= replica.placed_end or index < replica.placed_first:
+    if index > replica.raft.applied or not replica.raft.log.snapshot_index < index < replica.placed_end:
         return False
     return members_at(replica.raft, index, &members)
 
 
-cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil:
-    """Keep the state that entries up to `index` have led to; they can go then. False: the log has no room, or `replica_can_snapshot`."""
+cdef uint64_t replica_log_bytes(const Replicas* replicas, const Replica* replica, uint64_t index) noexcept nogil:
+    """Return how many bytes of the log there are from an entry on, in whole files of all groups; 0: it is in the last one."""
+    if not replica.placed_first <= index < replica.placed_end:
+        return 0
+    return (replicas.log.file.number - placed_at(replica, index).place.file.number) * replicas.log.file_bytes
+
+
+cdef uint64_t _tail(const Replicas* replicas, const Replica* replica, uint64_t index, uint64_t bytes_max) noexcept nogil:
+    """Return up to where entries up to `index` may go, which is in a state: of the log no more than `bytes_max` stays for peers."""
+    cdef uint64_t tail = raft_tail(replica.raft, index) if bytes_max else index
+    return tail if replica_log_bytes(replicas, replica, tail + 1) <= bytes_max else index
+
+
+cdef void replica_leave(Replicas* replicas, Replica* replica, uint64_t tail_bytes_max) noexcept nogil:
+    """Let entries go that are in a state, but for those that peers need which are a little behind: at most so many bytes of the log."""
+    cdef uint64_t tail = _tail(replicas, replica, replica.raft.log.snapshot_index, tail_bytes_max)
+    if tail >= replica.placed_first:
+        replica_touch(replicas, replica)
+        raft_leave(replica.raft, tail)
+        forget_up_to(replicas, replica, tail)
+
+
+cdef bint replica_snapshot(
+    Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length, uint64_t tail_bytes_max
+) noexcept nogil:
+    """Keep the state that entries up to `index` have led to; they can go then. False: the log has no room, or `replica_can_snapshot`.
+
+    Args:
+        tail_bytes_max: As of `replica_leave`.
+    """
     cdef RaftMembers members
+    cdef uint64_t tail
     if not replica_can_snapshot(replica, index) or not members_at(replica.raft, index, &members):
         return False
     if not snapshot_keep(replicas, replica, index, log_term_at(&replica.raft.log, index), &members, state, length):
         return False
-    raft_compact(replica.raft, index, &members)
-    forget_up_to(replicas, replica, index)
+    tail = _tail(replicas, replica, index, tail_bytes_max)
+    raft_compact(replica.raft, index, tail, &members)
+    forget_up_to(replicas, replica, tail)
     return True
 
 
