@@ -64,6 +64,7 @@ class ReplicatedCluster(Cluster):
             inflight_bytes_max=20 * self.settings.inflight_bytes_max,
             uncommitted_bytes_max=40_000,
             window_bytes_max=20 * self.settings.window_bytes_max,
+            entry_bytes_max=20_000 if seed % 2 else 1 << 26,
             range_bytes_max=20 * self.settings.range_bytes_max,
         )
         self.judge = Judge()

@@ -24,5 +24,7 @@ cdef void raft_applied(Raft* raft, uint64_t index) noexcept nogil
 cdef void raft_set_aside(Raft* raft) noexcept nogil
 cdef uint64_t raft_tail(const Raft* raft, uint64_t index) noexcept nogil
 cdef bint raft_compact(Raft* raft, uint64_t index, uint64_t tail, RaftMembers* members) noexcept nogil
+# Let bytes of entries go that only peers may want, who fetch them then.
+cdef void raft_release(Raft* raft) noexcept nogil
 cdef void raft_leave(Raft* raft, uint64_t index) noexcept nogil
 cdef size_t raft_memory(const Raft* raft) noexcept nogil

@@ -144,6 +144,10 @@ cdef void _release(Raft* raft) noexcept nogil:
     log_release(&raft.log, first if first < needed else needed)
 
 
+cdef void raft_release(Raft* raft) noexcept nogil:
+    log_release(&raft.log, _needed_from(raft))
+
+
 cdef void raft_expire(Raft* raft) noexcept nogil:
     """Do what time says, behind the messages that have come meanwhile: who was not running for a while has to hear first who leads."""
     raft_catch_up(raft)

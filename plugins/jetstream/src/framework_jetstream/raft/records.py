@@ -129,6 +129,8 @@ class Settings(Struct, frozen=True):
     window_bytes_max: int = 1 << 24
     """Of committed entries that are kept for peers a little behind."""
     window_entries_max: int = 4096
+    entry_bytes_max: int = 1 << 26
+    """Of all groups of a server in memory; where there are more, nothing is kept for who is behind."""
     range_bytes_max: int = 1 << 20
 
 

@@ -12,10 +12,12 @@ cdef inline Placed* placed_at(const Replica* replica, uint64_t index) noexcept n
     return &replica.placed[index & replica.placed_mask]
 
 
-cdef EntryBytes* bytes_new(size_t length) noexcept nogil
-cdef void bytes_let_go(EntryBytes* bytes) noexcept nogil
+cdef EntryBytes* bytes_new(Replicas* replicas, size_t length) noexcept nogil
+cdef void bytes_let_go(Replicas* replicas, EntryBytes* bytes) noexcept nogil
 cdef char* bytes_chars(EntryBytes* bytes) noexcept nogil
-cdef EntryBytes* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil
+cdef EntryBytes* staged_new(
+    Replicas* replicas, uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
+) noexcept nogil
 cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil
 cdef bint entry_is_honest(const RaftEntry* entry, uint64_t index) noexcept nogil
 cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil

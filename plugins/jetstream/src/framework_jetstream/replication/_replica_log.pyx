@@ -20,7 +20,7 @@ from framework_jetstream.log._record cimport CONSUMER, EMPTY, MEMBERS, PartHead,
 from framework_jetstream.log._records cimport record_fill, record_is_of, record_length
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
 from framework_jetstream.raft._members cimport members_read, members_write
-from framework_jetstream.raft._raft cimport raft_place, raft_restore, raft_untake
+from framework_jetstream.raft._raft cimport raft_place, raft_release, raft_restore, raft_untake
 from framework_jetstream.raft._state cimport ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, MEMBERS_BYTES_MAX
 from framework_jetstream.replication._replicas cimport Wanted
 
@@ -33,7 +33,7 @@ cdef enum:
 # ---- entries -----------------------------------------------------------------------------------------------------------
 
 
-cdef EntryBytes* bytes_new(size_t length) noexcept nogil:
+cdef EntryBytes* bytes_new(Replicas* replicas, size_t length) noexcept nogil:
     """Return memory for records, which is held once; NULL: there is none."""
     cdef EntryBytes* made = <EntryBytes*> malloc(sizeof(EntryBytes) + length)
     if made != NULL:
@@ -41,12 +41,14 @@ cdef EntryBytes* bytes_new(size_t length) noexcept nogil:
         made.holds = 1
         made.index = 0
         made.length = length
+        replicas.entry_bytes += length
     return made
 
 
-cdef void bytes_let_go(EntryBytes* bytes) noexcept nogil:
+cdef void bytes_let_go(Replicas* replicas, EntryBytes* bytes) noexcept nogil:
     bytes.holds -= 1
     if bytes.holds == 0:
+        replicas.entry_bytes -= bytes.length
         free(bytes)
 
 
@@ -54,9 +56,11 @@ cdef char* bytes_chars(EntryBytes* bytes) noexcept nogil:
     return <char*> (bytes + 1)
 
 
-cdef EntryBytes* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil:
+cdef EntryBytes* staged_new(
+    Replicas* replicas, uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
+) noexcept nogil:
     """Make the record of an entry; NULL: no memory."""
-    cdef EntryBytes* made = bytes_new(record_length(parts, count))
+    cdef EntryBytes* made = bytes_new(replicas, record_length(parts, count))
     if made != NULL:
         made.index = index
         record_fill(bytes_chars(made), kind, 0, 0, term, index, parts, count)
@@ -116,7 +120,7 @@ cdef void _place(Replica* replica, const char* record, EntryBytes* bytes, const 
 cdef void _leave(Replicas* replicas, Placed* it) noexcept nogil:
     """Let the bytes of an entry go, if they are here."""
     if it.bytes != NULL:
-        bytes_let_go(it.bytes)
+        bytes_let_go(replicas, it.bytes)
     elif it.record != NULL:
         log_let_image_go(replicas.log, it.place.file)
     it.bytes = NULL
@@ -129,9 +133,12 @@ cdef void _forget(Replicas* replicas, Placed* it) noexcept nogil:
 
 
 cdef void bytes_leave(Replicas* replicas, Replica* replica) noexcept nogil:
-    cdef uint64_t end = min(replica.raft.log.window_first, replica.placed_end)
+    cdef uint64_t end
     if replicas.parts.read == NULL or replica.keeps_bytes:
         return
+    if replicas.entry_bytes > replicas.settings.entry_bytes_max:
+        raft_release(replica.raft)
+    end = min(replica.raft.log.window_first, replica.placed_end)
     replica.bytes_first = max(replica.bytes_first, replica.placed_first)
     while replica.bytes_first < end:
         _leave(replicas, placed_at(replica, replica.bytes_first))
@@ -155,9 +162,9 @@ cdef void forget_up_to(Replicas* replicas, Replica* replica, uint64_t index) noe
         replica.placed_first = replica.placed_end = index + 1
 
 
-cdef EntryBytes* _copied(const char* record) noexcept nogil:
+cdef EntryBytes* _copied(Replicas* replicas, const char* record) noexcept nogil:
     """Return memory that has one record; NULL: there is none."""
-    cdef EntryBytes* made = bytes_new((<const RecordHead*> record).length)
+    cdef EntryBytes* made = bytes_new(replicas, (<const RecordHead*> record).length)
     if made != NULL:
         memcpy(bytes_chars(made), record, made.length)
     return made
@@ -172,12 +179,13 @@ cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) n
     if entry.is_damaged or entry.index != replica.placed_end or not _placed_room(replica):
         return False
     if entry.length <= COPIED_BYTES_MAX:
-        copied = _copied(record)
+        copied = _copied(replicas, record)
     if copied != NULL:
         record = bytes_chars(copied)
     entry_of_record(record, &found)
     if not raft_restore(replica.raft, found.term, found.kind, found.chars, found.length) or not log_hold(replicas.log, entry, &place):
-        free(copied)
+        if copied != NULL:
+            bytes_let_go(replicas, copied)
         return False
     if copied != NULL:
         log_let_image_go(replicas.log, place.file)
@@ -185,19 +193,19 @@ cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) n
     return True
 
 
-cdef void _unstage(Replica* replica, uint64_t index) noexcept nogil:
+cdef void _unstage(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
     """Let proposals go up to an index."""
     cdef EntryBytes* gone
     while replica.staged != NULL and replica.staged.index <= index:
         gone = replica.staged
         replica.staged = gone.next
-        bytes_let_go(gone)
+        bytes_let_go(replicas, gone)
 
 
 cdef void replica_drop(Replicas* replicas, Replica* replica) noexcept nogil:
     """Free what a replica has but for its group of Raft."""
     _forget_from(replicas, replica, replica.placed_first)
-    _unstage(replica, <uint64_t> -1)
+    _unstage(replicas, replica, <uint64_t> -1)
     free(replica.placed)
     free(replica.incoming)
 
@@ -294,7 +302,7 @@ cdef bint _install(Replicas* replicas, Replica* replica) noexcept nogil:
     return True
 
 
-cdef EntryBytes* _own_record(Replica* replica, uint64_t index) noexcept nogil:
+cdef EntryBytes* _own_record(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
     """Make the record of an entry of Raft's own; NULL: no memory."""
     cdef uint16_t kind = log_item(&replica.raft.log, index).kind
     cdef LogPart part
@@ -302,7 +310,7 @@ cdef EntryBytes* _own_record(Replica* replica, uint64_t index) noexcept nogil:
     part.length = log_length(&replica.raft.log, index)
     part.goes_on = False
     return staged_new(
-        EMPTY if kind == ENTRY_EMPTY else MEMBERS, log_term_at(&replica.raft.log, index), index, &part, kind == ENTRY_MEMBERS
+        replicas, EMPTY if kind == ENTRY_EMPTY else MEMBERS, log_term_at(&replica.raft.log, index), index, &part, kind == ENTRY_MEMBERS
     )
 
 
@@ -317,7 +325,7 @@ cdef EntryBytes* _bytes_of(Replicas* replicas, Replica* replica, const char* rec
         while it != NULL and not bytes_chars(it) <= record < bytes_chars(it) + it.length:
             it = it.next
     if it == NULL:
-        return _copied(record)
+        return _copied(replicas, record)
     it.holds += 1
     return it
 
@@ -331,7 +339,7 @@ cdef bint _append(Replicas* replicas, Replica* replica, uint64_t index) noexcept
     if not _placed_room(replica):
         return False
     if log_item(&replica.raft.log, index).kind < ENTRY_DATA:
-        bytes = _own_record(replica, index)
+        bytes = _own_record(replicas, replica, index)
     else:
         bytes = _bytes_of(replicas, replica, record)
     if bytes == NULL:
@@ -339,12 +347,12 @@ cdef bint _append(Replicas* replicas, Replica* replica, uint64_t index) noexcept
     if not bytes_chars(bytes) <= record < bytes_chars(bytes) + bytes.length:
         record = bytes_chars(bytes)
     if not log_append_record(replicas.log, replica.number, record, &place):
-        bytes_let_go(bytes)
+        bytes_let_go(replicas, bytes)
         return False
     entry_of_record(record, &found)
     raft_place(replica.raft, index, found.chars)
     _place(replica, record, bytes, &place)
-    _unstage(replica, index)
+    _unstage(replicas, replica, index)
     return True
 
 

@@ -147,6 +147,7 @@ cdef struct Replicas:
     size_t frame_count
     size_t frame_room
     EntryBytes* incoming  # frames whose entries are not all written
+    uint64_t entry_bytes  # of memory that entries of all groups lie in, but for images of files
     ReadAnswer* answers
     size_t answer_count
     size_t answer_room

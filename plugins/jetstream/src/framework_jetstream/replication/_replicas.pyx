@@ -257,7 +257,7 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
     if refused:
         replicas.lies += 1
         return refused
-    kept = bytes_new(length)
+    kept = bytes_new(replicas, length)
     if kept == NULL:
         return 0
     memcpy(bytes_chars(kept), frame, length)
@@ -292,13 +292,13 @@ cdef uint64_t _propose(void* self, uint32_t group, uint16_t kind, const LogPart*
         replicas.log.refused = LOG_FAILED
         return 0
     replica_touch(replicas, replica)
-    made = staged_new(kind, replica.raft.term, replica.raft.log.last_index + 1, parts, count)
+    made = staged_new(replicas, kind, replica.raft.term, replica.raft.log.last_index + 1, parts, count)
     if made == NULL:
         replicas.log.refused = LOG_BUSY
         return 0
     index = raft_propose(replica.raft, kind + 1, bytes_chars(made), <uint32_t> made.length)
     if not index:
-        bytes_let_go(made)
+        bytes_let_go(replicas, made)
         replicas.log.refused = LOG_NOT_LEADER if replica.raft.refused == REFUSED_NOT_LEADER else LOG_BUSY
         return 0
     if replica.staged_last != NULL and replica.staged != NULL:
@@ -318,7 +318,7 @@ cdef void _free_incoming(Replicas* replicas) noexcept nogil:
     while replicas.incoming != NULL:
         gone = replicas.incoming
         replicas.incoming = gone.next
-        bytes_let_go(gone)
+        bytes_let_go(replicas, gone)
 
 
 cdef void _applies(Replicas* replicas, Replica* replica) noexcept nogil:
