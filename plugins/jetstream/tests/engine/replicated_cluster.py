@@ -64,6 +64,7 @@ class ReplicatedCluster(Cluster):
             inflight_bytes_max=20 * self.settings.inflight_bytes_max,
             uncommitted_bytes_max=40_000,
             window_bytes_max=20 * self.settings.window_bytes_max,
+            unapplied_bytes_max=5_000 if seed % 3 else 1 << 26,
             entry_bytes_max=20_000 if seed % 2 else 1 << 26,
             range_bytes_max=20 * self.settings.range_bytes_max,
         )

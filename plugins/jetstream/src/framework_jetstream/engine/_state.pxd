@@ -964,6 +964,8 @@ cdef struct Engine:
     # Of groups that nobody knows the log gives up nothing.
     uint64_t trim_before
     # Files before this one are given up; 0: none are.
+    int64_t trim_again_ns
+    # Until then some of these are held.
     uint64_t trim_waits
     # The round that has to be synced before that; 0: not all is written.
     uint64_t trim_looked

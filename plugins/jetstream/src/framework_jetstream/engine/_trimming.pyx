@@ -40,6 +40,8 @@ cdef enum:
     HEAD_PIECES = 3
     PIECES = 3
     # Of a message.
+    HELD_NS = 100000000
+    # Between looks at files that are held.
     REKEYING_NS = 100000000
     # Between looks at what is left to be written again.
 
@@ -245,8 +247,9 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
         return
     if engine.sharings:
         shares_turn(engine)
-    if not engine.trim_before:
+    if not engine.trim_before or engine.now_ns < engine.trim_again_ns:
         segments_spill(engine)
+    if not engine.trim_before:
         if engine.rekeying:
             _rekey(engine)
             # Threads remove files, and wake nobody.
@@ -258,11 +261,16 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
         if engine.keeps_files or not (engine.has_dead or _is_worth_it(engine)):
             return
         _begin(engine)
+    if engine.now_ns < engine.trim_again_ns:
+        return
     if not engine.trim_waits and engine.saves == 0 and engine.now_ns >= engine.saves_again_ns and _is_said(engine):
         # The last SNAPSHOT is in this round, or in one before it.
         engine.trim_waits = engine.log.round_number
     if engine.trim_waits and engine.log.synced >= engine.trim_waits:
         if log_trim(engine.log, engine.trim_before):
             engine.trim_before = 0
-        # What is held still is looked at again.
+        else:
+            # What is held still is looked at again.
+            engine.trim_again_ns = engine.now_ns + HELD_NS
+            wake_at(engine, engine.trim_again_ns)
         engine.trim_waits = 0

@@ -20,8 +20,8 @@ cdef LogFile* log_hold_sealed(Log* log, uint64_t number) noexcept nogil
 # Let a file go that was found damaged: when it is needed no more it is put aside.
 cdef void log_let_damaged_go(Log* log, LogFile* file) noexcept nogil
 cdef void log_let_image_go(Log* log, LogFile* file) noexcept nogil
-# Files before this one are needed no more, but from the first one on that is held: what lives of them is elsewhere, synced. Their memory
-# is freed. False: not now.
+# Files before this one are needed no more: what lives of them is elsewhere, synced. Their memory is freed. False: some of them are held
+# still, and stay with those behind them, or are read.
 cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
 # Free the memory of files that nobody reads or writes any more: who took their entries has copied them.
 cdef void log_forget(Log* log) noexcept nogil

@@ -198,11 +198,13 @@ cdef uint64_t _first_in_use(Log* log) noexcept nogil:
 
 cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil:
     cdef LogFile* file
+    cdef uint64_t held
     cdef bint done = False
     pthread_mutex_lock(&log.lock)
     if first_file <= _first_in_use(log):
-        done = True
-        first_file = _first_held(log, first_file)
+        held = _first_held(log, first_file)
+        done = held == first_file
+        first_file = held
         if first_file > log.first_file:
             log.first_file = first_file
             file = log.files

@@ -120,7 +120,7 @@ class Begin(Struct, frozen=True):
 
 
 class SizesDiffer(Struct, frozen=True):
-    """A server has fewer routes configured than this one: it may found nothing with this one's help."""
+    """A server has fewer routes configured than this one, which does not help it to found."""
 
     peer: str
     theirs: int

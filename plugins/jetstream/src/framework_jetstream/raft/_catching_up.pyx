@@ -8,7 +8,7 @@ follower takes no more than it can write, and the leader's turn is not spent on 
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_begin_at, log_compact, log_term_at, room_for
-from framework_jetstream.raft._following cimport acknowledge, commit_to, cut_from, take_entries
+from framework_jetstream.raft._following cimport acknowledge, commit_to, cut_from, is_full, take_entries
 from framework_jetstream.raft._members cimport members_begin, members_read
 from framework_jetstream.raft._raft_messages cimport next_entry
 from framework_jetstream.raft._outgoing cimport message_new, say
@@ -42,7 +42,7 @@ cdef uint64_t _next_source(Raft* raft) noexcept nogil:
 
 cdef void _ask(Raft* raft) noexcept nogil:
     cdef RaftMessage message
-    if raft.holds_fetch or raft.fetch.is_whole or (raft.server.holds_ranges and not raft.fetch.of_snapshot):
+    if raft.holds_fetch or raft.fetch.is_whole or (not raft.fetch.of_snapshot and (raft.server.holds_ranges or is_full(raft))):
         return
     if not raft.fetch.source:
         raft.fetch.source = _next_source(raft)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from framework_jetstream.raft._entries cimport log_cut_from, log_last_not_after, log_push, log_term_at
+from framework_jetstream.raft._entries cimport log_cut_from, log_end_bytes, log_last_not_after, log_push, log_term_at
 from framework_jetstream.raft._hibernation cimport rest_asked
 from framework_jetstream.raft._losses cimport claims_more, loss_commit, loss_ends, loss_mark
 from framework_jetstream.raft._members cimport members_add, members_committed, members_cut_from, members_read
@@ -69,8 +69,14 @@ cdef bint _push(Raft* raft, const RaftEntry* entry) noexcept nogil:
     return False
 
 
+cdef bint is_full(const Raft* raft) noexcept nogil:
+    """Return whether so much is to be applied here that nothing more is taken: what is not applied stays in memory."""
+    cdef uint64_t last = raft.commit if raft.commit < raft.log.last_index else raft.log.last_index
+    return log_end_bytes(&raft.log, last) - log_end_bytes(&raft.log, raft.applied) > raft.settings.unapplied_bytes_max
+
+
 cdef uint64_t take_entries(Raft* raft, uint64_t before, const RaftMessage* message) noexcept nogil:
-    """Append the entries of a message that are not there yet.
+    """Append the entries of a message that are not there yet, as many as may come now.
 
     Args:
         before: Index of the entry before the first one; the logs agree up to there.
@@ -92,7 +98,7 @@ cdef uint64_t take_entries(Raft* raft, uint64_t before, const RaftMessage* messa
                 continue
             cut_from(raft, index)
         raft.quiet_ticks = 0
-        if not _push(raft, &entry):
+        if is_full(raft) or not _push(raft, &entry):
             return index - 1
     return index
 

@@ -103,7 +103,7 @@ cdef RaftSettings settings_of(settings) except *:
     wanted.lease_ticks, wanted.append_bytes_max = settings.lease_ticks, settings.append_bytes_max
     wanted.inflight_bytes_max, wanted.uncommitted_bytes_max = settings.inflight_bytes_max, settings.uncommitted_bytes_max
     wanted.window_bytes_max, wanted.window_entries_max = settings.window_bytes_max, settings.window_entries_max
-    wanted.entry_bytes_max = settings.entry_bytes_max
+    wanted.unapplied_bytes_max, wanted.entry_bytes_max = settings.unapplied_bytes_max, settings.entry_bytes_max
     wanted.range_bytes_max = settings.range_bytes_max
     return wanted
 

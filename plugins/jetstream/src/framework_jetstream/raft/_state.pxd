@@ -108,6 +108,7 @@ cdef struct RaftSettings:
     uint64_t uncommitted_bytes_max  # proposals are refused while more is not committed
     uint64_t window_bytes_max  # committed entries that are kept for peers that are a little behind
     uint32_t window_entries_max
+    uint64_t unapplied_bytes_max  # committed entries that are to be applied: a follower takes no more meanwhile
     uint64_t entry_bytes_max  # of all groups of a server: where more is in memory, what is committed and applied goes at once
     uint32_t range_bytes_max  # of a range or a chunk that is fetched
 

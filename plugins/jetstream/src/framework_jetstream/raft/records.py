@@ -129,8 +129,10 @@ class Settings(Struct, frozen=True):
     window_bytes_max: int = 1 << 24
     """Of committed entries that are kept for peers a little behind."""
     window_entries_max: int = 4096
+    unapplied_bytes_max: int = 1 << 26
+    """Of committed entries that a follower has not applied yet: it takes no more meanwhile."""
     entry_bytes_max: int = 1 << 26
-    """Of all groups of a server in memory; where there are more, nothing is kept for who is behind."""
+    """Of all groups of a server in memory: beyond it nothing is kept for who is behind."""
     range_bytes_max: int = 1 << 20
 
 
