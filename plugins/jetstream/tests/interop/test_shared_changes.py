@@ -23,7 +23,7 @@ from test_shared_streams import (  # noqa: F401 - fixtures
     until,
 )
 
-from framework.testing import NatsCli  # isort: skip -- as in the suite
+from framework.testing import NatsCli, free_port  # isort: skip -- as in the suite
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
 
@@ -36,11 +36,13 @@ DONE = '"success":true|"err_code":10044'
 def five(fleet, tmp_path):
     """Return five servers that share streams, by name."""
     servers = {}
-    for name in NAMES:
-        routes = ",".join(f"nats://127.0.0.1:{it.cluster_port}" for it in servers.values())
+    ports = {name: free_port() for name in NAMES}
+    # The same at all of them: who is told of fewer servers agrees with nobody who knows of more.
+    routes = ",".join(f"nats://127.0.0.1:{it}" for it in ports.values())
+    for name, port in ports.items():
         servers[name] = fleet.start(
-            *("-cluster", "nats://127.0.0.1:-1", "-cluster_name", "test", "-n", name),
-            *(("-routes", routes) if routes else ()),
+            *("-cluster", f"nats://127.0.0.1:{port}", "-cluster_name", "test", "-n", name),
+            *("-routes", routes),
             *PLUGIN,
             config=CONFIG.format(tmp_path / name),
             clustered=True,

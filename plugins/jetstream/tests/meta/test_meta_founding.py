@@ -40,12 +40,6 @@ class World:
         self.others = [f"o{n}" for n in range(self.random.choice((0, 0, 1, 2)))]
         """Servers of the cluster without JetStream."""
         self.peers = [f"p{n}" for n in range(self.size)]
-        rng = random.Random(f"{seed} sizes")
-        most = rng.choice((0, 1)) if self.size > 1 else 0
-        self.sizes = {
-            peer: self.size + len(self.others) + rng.randint(0, most) for peer in self.peers
-        }
-        """As each is configured: some are told of one server more than there is."""
         self.saved = dict.fromkeys(self.peers, Memory())
         self.servers = {}
         self.letters = []
@@ -57,7 +51,7 @@ class World:
     def start(self, peer):
         memory = Memory() if self.mistake == "forgets" else self.saved[peer]
         self.servers[peer] = Founding(
-            peer, self.sizes[peer], memory, lambda: f"g{self.random.random()}"
+            peer, self.size + len(self.others), memory, lambda: f"g{self.random.random()}"
         )
         self.see_others(peer, 0.5)
         for other in self.peers:
@@ -206,29 +200,12 @@ def test_two_of_three_are_enough_and_the_third_waits_to_be_added():
     assert begin.value == begun["p1"].value
 
 
-def test_a_server_of_a_smaller_size_is_named_and_not_heard():
+def test_a_server_of_another_size_is_named_and_not_heard():
     server = Founding("p1", 3, Memory(), lambda: "g")
-    (deed,) = server.receive("p9", Prepare(2, Ballot(9, "p9")))
+    (deed,) = server.receive("p9", Prepare(5, (9, "p9")))
 
-    assert deed == SizesDiffer("p9", 2, 3)
+    assert deed == SizesDiffer("p9", 5, 3)
     assert server.memory == Memory()
-
-
-def test_servers_that_were_told_of_those_before_them_agree():
-    """Each is configured with routes to those that were started before it; all see each other."""
-    sizes = {"p1": 2, "p2": 2, "p3": 3, "p4": 4, "p5": 5}
-    servers = {peer: Founding(peer, size, Memory(), lambda: "g") for peer, size in sizes.items()}
-    for server in servers.values():
-        for peer in sizes:
-            server.see(peer)
-    deeds = [(peer, it) for peer, server in servers.items() for it in server.tick()]
-    while deeds:
-        peer, deed = deeds.pop(0)
-        if isinstance(deed, Send):
-            deeds += [(deed.to, it) for it in servers[deed.to].receive(peer, deed.letter)]
-
-    assert len({it.memory.founded for it in servers.values()} - {None}) == 1
-    assert all(it.memory.founded for it in servers.values())
 
 
 def test_it_is_agreed_on_when_most_members_have_accepted_it():

@@ -6,8 +6,7 @@ the value is the list of members, and a name for the group. Who comes later, or 
 added by the group's leader, as a learner first.
 
 Two groups of one cluster can only come of sizes that are too small: servers refuse whoever says
-a smaller one than their own, and later whoever belongs to a group of another name. Who says a
-larger one asks more servers than it would have to.
+another size, and later whoever belongs to a group of another name.
 
 Source: Lamport, "Paxos Made Simple" (2001), sections 2.2 and 2.3; the size is nats-server's
 (`jetstream_cluster.go`, `bootstrapRaftNode`: configured routes, and gateways).
@@ -120,7 +119,7 @@ class Begin(Struct, frozen=True):
 
 
 class SizesDiffer(Struct, frozen=True):
-    """A server has fewer routes configured than this one, which does not help it to found."""
+    """A server has another number of routes configured: it has no voice here."""
 
     peer: str
     theirs: int
@@ -154,8 +153,6 @@ class Founding:
         self._promises: dict[str, Promise] = {}
         self._accepts: dict[str, None] = {}
         self._value: Foundation | None = None
-        self._yields = False
-        """Somebody tries who asks more servers: the next try here would only be in the way."""
         self._deeds: list[Deed] = []
 
     @property
@@ -197,8 +194,6 @@ class Founding:
         """Try, or try again: after a time that differs from server to server."""
         if self.memory.founded is not None:
             self._tell_all(Founded(self.memory.founded))
-        elif self._yields:
-            self._yields = False
         elif len(self._seen) >= self.quorum:
             last = max(self.memory.promised.round, self._ballot.round)
             self._ballot = Ballot(last + 1, self._peer)
@@ -219,10 +214,9 @@ class Founding:
                 self._found(value)
             case Prepare() | Accept() if founded is not None:
                 self._send(sender, Founded(founded))
-            case Prepare(size=size) | Accept(size=size) if size < self._size:
+            case Prepare(size=size) | Accept(size=size) if size != self._size:
                 self._deeds.append(SizesDiffer(sender, size, self._size))
-            case Prepare(size=size):
-                self._yields = size > self._size
+            case Prepare():
                 self._prepare(sender, letter)
             case Accept():
                 self._accept(sender, letter)
