@@ -15,7 +15,7 @@ from framework_jetstream.raft._elections cimport (
     election_expire, timeout_told, vote_answered, vote_asked, vote_durable, vote_is_promised_away, vote_refuse,
 )
 from framework_jetstream.raft._entries cimport (
-    log_begin_at, log_compact, log_drop, log_leave, log_end_bytes, log_item, log_push, log_release, log_shrink,
+    log_begin_at, log_compact, log_drop, log_end_bytes, log_item, log_leave, log_push, log_release, log_shrink,
 )
 from framework_jetstream.raft._following cimport acknowledge, append_received, commit_to, heartbeat_received
 from framework_jetstream.raft._hibernation cimport rest_end, rest_review

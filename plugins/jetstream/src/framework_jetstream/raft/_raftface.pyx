@@ -322,7 +322,7 @@ cdef class RaftGroup:
         return _members_of(&members) if raft_compact(self.raft, index, tail, &members) else None
 
     def tail(self, index: int) -> int:
-        """Return up to where nobody needs entries who follows this server now, at most `index`."""
+        """Return up to where no member needs entries of this server, if it leads, at most `index`."""
         return raft_tail(self.raft, index)
 
     def stand(self) -> None:
