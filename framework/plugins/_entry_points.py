@@ -75,8 +75,9 @@ def _in_folders(group: str) -> Iterator[EntryPoint]:
     seen: set[str] = set()
     for place in sys.path:
         for folder in _metadata_folders(place or "."):
-            name = os.path.basename(folder).partition("-")[0].lower()  # noqa: PTH119
-            name = name.removesuffix(".egg-info").replace(".", "_")
+            # A checkout that is installed as editable has `some_name.egg-info`, without a version.
+            stem = os.path.splitext(os.path.basename(folder))[0]  # noqa: PTH119, PTH122
+            name = stem.partition("-")[0].lower().replace(".", "_")
             if name in seen:
                 continue
             seen.add(name)

@@ -21,11 +21,12 @@ def answered(group):
     return sorted((it.name, it.value, it.distribution, it.version) for it in entry_points(group))
 
 
-def install(place, name, version, text):
-    folder = place / f"{name.replace('-', '_')}-{version}.dist-info"
+def install(place, name, version, text, *, is_checkout=False):
+    stem = name.replace("-", "_")
+    folder = place / (f"{stem}.egg-info" if is_checkout else f"{stem}-{version}.dist-info")
     folder.mkdir(parents=True)
     head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\nName: not this one\n"
-    (folder / "METADATA").write_text(head)
+    (folder / ("PKG-INFO" if is_checkout else "METADATA")).write_text(head)
     (folder / "entry_points.txt").write_text(text)
 
 
@@ -55,6 +56,14 @@ def test_a_distribution_hides_its_namesake_further_down_the_path(path):
         EntryPoint("mine", "new", "my-plugin", "2.0"),
         EntryPoint("other", "there", "other", "1.0"),
     ]
+
+
+def test_a_checkout_that_is_installed_as_editable_is_one_distribution(path):
+    install(path[0], "my-plugin", "1.0", "[framework]\nmine = new\n")
+    install(path[1], "my-plugin", "1.0", "[framework]\nmine = new\n", is_checkout=True)
+
+    assert answered("framework") == [("mine", "new", "my-plugin", "1.0")]
+    assert answered("framework") == expected("framework")
 
 
 def test_the_lines_of_a_file(path):
