@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
 from urllib.error import HTTPError
@@ -128,3 +129,16 @@ def test_a_folder_that_is_in_use_and_one_of_a_newer_version_stop_the_start(
     assert "is used by another server" in locked
     assert "newer version" in newer
     assert files_of(filled) == before
+
+
+@pytest.mark.parametrize("kind", ["ours", "2.15.2"])
+def test_a_file_in_the_place_of_the_folder_stops_the_start(kind, fleet, tmp_path):
+    place = tmp_path / "store"
+    place.write_text("not a folder")
+    command = [*fleet.program(kind), "-p", "-1", "-js", "-sd", str(place)]
+
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+    assert done.returncode == 1
+    assert re.search("storage directory .*not a directory", done.stderr, re.IGNORECASE)
+    assert place.read_text() == "not a folder"

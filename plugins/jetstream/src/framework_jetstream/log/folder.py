@@ -23,11 +23,22 @@ class StoreError(FrameworkError):
     """The folder of streams can't be used."""
 
 
+def _make(folder: Path) -> None:
+    """Make a folder; harnesses look for what nats-server says if that fails."""
+    try:
+        folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"could not create storage directory {folder}: {error.strerror}; "
+            "`store_dir` has to be a folder that the server may write to"
+        ) from error
+
+
 class LogFolder:
     """A log in a folder, with its thread, and what tells that a round is done.
 
     Args:
-        folder: Is made if it is not there.
+        folder: Is made if it is not there, with those it is in.
         sync_interval_s: Seconds between syncs; 0: each round is synced before it is acknowledged.
         keys: What files are encrypted with; None: they are not.
 
@@ -38,12 +49,12 @@ class LogFolder:
 
     def __init__(self, folder: Path, sync_interval_s: float = 0, keys: Keys | None = None) -> None:
         self.folder: Final = folder
+        _make(folder)
         self.wake_fd: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         always = sync_interval_s <= 0
         salt = random.SystemRandom().getrandbits(63)
         self.log: Final = Log(salt=salt, syncs_always=always, keys=keys)
         try:
-            folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
             self.thread: Final = LogThread(
                 self.log, folder, interval_s=max(sync_interval_s, 0), wake_fd=self.wake_fd
             )
