@@ -27,6 +27,15 @@ pull = pytest.importorskip("pyspark_nats.pull")
 plan = pytest.importorskip("pyspark_nats.plan")
 table_file = pytest.importorskip("pyspark_nats.table_file")
 
+READS = """
+import sys
+from pyspark_nats.connection import Address, Target
+from pyspark_nats.pull import PullReader, Range, refuse_loss
+port, stream, id_, start, end = sys.argv[1:]
+range_ = Range(stream, id_, int(start), int(end), (), "export", "")
+rows = PullReader(Target((Address("127.0.0.1", int(port)),)), "", range_, refuse_loss).read()
+print(sum(len(it.sequence) for it in rows), "pandas" in sys.modules)
+"""
 ALL = ["sequence", "timestamp", "subject", "headers", "data", "size"]
 EXPORTS_MAX = 64
 
@@ -372,6 +381,16 @@ def test_a_connection_that_is_gone_ends_its_export(own_store, wait_until):
 
     for _ in range(2 * EXPORTS_MAX):
         wait_until(began)
+
+
+def test_who_reads_exports_waits_for_no_pandas(store, mixed):
+    with store.api() as api:
+        state = api.stream(mixed)
+    range_ = (mixed, state.id, str(state.first_seq), str(state.end))
+    words = [sys.executable, "-c", READS, str(store.server.port), *range_]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+
+    assert f"{state.messages} False\n" == done.stdout
 
 
 def test_the_source_takes_exports_where_there_are_some(store, mixed):

@@ -211,7 +211,7 @@ class PullReader:
 
     def _check_gap(self, api: JetStream, rows: Rows) -> None:
         """A hole is normal; a hole that the beginning of the stream has reached may be loss."""
-        sequences = rows.sequence.to_numpy()
+        sequences = np.from_dlpack(rows.sequence)
         first = int(sequences[0])
         if first == self._next and int(sequences[-1]) - first + 1 == len(sequences):
             return
@@ -354,7 +354,7 @@ class PullReader:
     def _take(self, api: JetStream, rows: Rows) -> Rows | None:
         """Return the rows that are of the range, and remember how far we are."""
         self._to_come = max(self._to_come - len(rows.sequence), 0)
-        sequences = rows.sequence.to_numpy()
+        sequences = np.from_dlpack(rows.sequence)
         first = int(np.searchsorted(sequences, self._next))
         end = int(np.searchsorted(sequences, self._range.end))
         if end < len(sequences) or self._range.end - 1 == int(sequences[-1]):
