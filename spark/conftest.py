@@ -21,7 +21,10 @@ NEEDS_SPARK = "needs pyspark: ./dev test -e spark"
 GROUPS = {
     **dict.fromkeys(("test_analytics.py", "test_streaming.py"), "streams"),
     **dict.fromkeys(
-        ("test_batch.py", "test_faults.py", "test_replicas.py", "test_sink.py", "test_views.py"),
+        (
+            *("test_batch.py", "test_faults.py", "test_preload.py", "test_replicas.py"),
+            *("test_sink.py", "test_views.py"),
+        ),
         "batches",
     ),
 }

@@ -38,6 +38,18 @@ def test_versions_of_java(version, major):
     assert java.Java("java", f'openjdk version "{version}"', None).major == major
 
 
+def test_a_java_is_known_by_its_file(tmp_path, monkeypatch):
+    command = tmp_path / "bin" / "java"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\nexit 1\n")
+    command.chmod(0o700)
+    (tmp_path / "release").write_text('OTHER_VERSION="22.1"\nJAVA_VERSION="17.0.15"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    assert java.find_java().major == 17
+    assert java.find_java().command == str(command)
+
+
 @pytest.mark.parametrize("it", [OLD, NEW])
 def test_a_start_without_an_archive_is_as_ever(prefix, it):
     assert archive.archive_options(it) == ""

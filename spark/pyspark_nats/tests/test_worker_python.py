@@ -56,6 +56,16 @@ def test_archives_of_the_installed_spark_are_left_out(prefix, path, left):
     assert shown(python, path) == [left, "a b|*"]
 
 
+def test_its_version_is_said_without_a_start(prefix, monkeypatch):
+    asked = [worker.worker_python(), "-c", worker.VERSION_ASKED]
+    said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    monkeypatch.setattr(sys, "executable", "/not/there")
+    asked[0] = worker.worker_python()
+
+    assert "{}.{}\n".format(*sys.version_info) == said
+    assert said == subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+
+
 def test_another_spark_keeps_its_archives(prefix, monkeypatch):
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
 

@@ -29,6 +29,9 @@ _AHEAD_OF_TIME: Final = 25
 """Of Java: the first with caches made by one run."""
 _TRAINED_BY: Final = "PYSPARK_NATS_CLASS_ARCHIVE"
 """Names the file to those who make it."""
+_IN_PLACE: Final = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+"""Map an archive where it was written for: elsewhere all that points into it is changed first,
+0.2 s of processor time. Java does that where there is no room."""
 _DEADLINE_S: Final = 600.0
 _SHOWN_CHARS: Final = 2000
 
@@ -49,7 +52,7 @@ def archive_options(java: Java) -> str:
     return (
         f'"-XX:AOTCache={path}" -Xlog:aot=off'
         if is_new
-        else f'"-XX:SharedArchiveFile={path}" -Xlog:cds=off'
+        else f'"-XX:SharedArchiveFile={path}" -Xlog:cds=off {_IN_PLACE}'
     )
 
 

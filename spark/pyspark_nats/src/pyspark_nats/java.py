@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,14 +33,14 @@ class Java(NamedTuple):
     command: str
     """What starts it."""
     version: str
-    """As it says itself, in some lines."""
+    """As its file `release` has it, or as it says itself, in some lines."""
     home: Path | None
     """What `JAVA_HOME` must be; None when Spark finds it by itself."""
 
     @property
     def major(self) -> int:
         """Of its version; 0: it does not say."""
-        number = re.search(r'version "(?:1\.)?([0-9]+)', self.version)
+        number = re.search(r'(?:version |\nJAVA_VERSION=)"(?:1\.)?([0-9]+)', f"\n{self.version}")
         return int(number[1]) if number else 0
 
 
@@ -64,6 +65,10 @@ def find_java() -> Java:
 
 
 def _asked(command: str, home: Path | None) -> Java:
+    with suppress(OSError):
+        # Each Java since 9 has it; to say the same takes Java a tenth of a second.
+        release = Path(command).resolve().parent.with_name("release")
+        return Java(command, release.read_text("utf-8"), home)
     said = subprocess.run(  # noqa: S603 - what the user has as Java
         [command, "-version"], check=False, capture_output=True, text=True
     ).stderr

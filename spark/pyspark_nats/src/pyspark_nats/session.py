@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from pyspark_nats.class_archive import archive_options
 from pyspark_nats.java import find_java
+from pyspark_nats.preload import import_behind_fork, load_beside
 from pyspark_nats.worker_python import worker_python
 
 if TYPE_CHECKING:
@@ -66,16 +67,25 @@ def local_session(
         os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_PYTHON"] = worker_python()  # or workers take the system's python
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master(f"local[{cores}]")
     options = {
         **_SETTINGS,
+        "spark.master": f"local[{cores}]",
         "spark.driver.memory": memory,
         _JAVA_OPTIONS_OF: _JAVA_OPTIONS,
         **(settings or {}),
     }
     options[_JAVA_OPTIONS_OF] += f" {archive_options(java)}"
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    _start_java(options)
+    session = SparkSession.builder.config(map=options).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _start_java(options: Mapping[str, str]) -> None:
+    """Start the process of Java, unless this one has it from an earlier session."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - a client of Connect has none
+
+    if SparkContext._gateway is None:  # noqa: SLF001 - PySpark would do the same, and then go on
+        import_behind_fork()
+        SparkContext._ensure_initialized(conf=SparkConf().setAll([*options.items()]))  # noqa: SLF001
+        load_beside(SparkContext._jvm)  # noqa: SLF001

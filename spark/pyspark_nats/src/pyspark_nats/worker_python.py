@@ -16,7 +16,13 @@ from pathlib import Path
 
 from pyspark_nats.programs import has_place, place, put_program
 
+VERSION_ASKED = "import sys; print('%d.%d' % sys.version_info[:2])"
+"""What Spark runs two times before a first query (4.3)."""
 _TEXT = """#!/bin/sh
+if [ "$1 $2" = {asked} ]; then
+    echo {version}
+    exit
+fi
 set -f
 IFS=:
 kept=
@@ -45,5 +51,10 @@ def worker_python() -> str:
     if os.environ.setdefault("SPARK_HOME", home) != home or not has_place():
         return sys.executable
     folder = shlex.quote(f"{home}/python/lib")
-    text = _TEXT.format(folder=folder, python=shlex.quote(sys.executable))
+    text = _TEXT.format(
+        asked=shlex.quote(f"-c {VERSION_ASKED}"),
+        version="{}.{}".format(*sys.version_info),
+        folder=folder,
+        python=shlex.quote(sys.executable),
+    )
     return str(put_program(place() / "python", text))
