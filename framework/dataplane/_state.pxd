@@ -1224,7 +1224,8 @@ cdef struct SinkBatch:
 
 cdef struct PortBlock:
     # What a port says; `length` bytes of records follow.
-    PortBlock* next
+    Block block
+    # For links that send long bodies from where they lie: the block stays until they have. Its `next` may be another one of these.
     size_t length
     size_t at
     # The record that comes next.

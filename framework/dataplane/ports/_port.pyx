@@ -12,7 +12,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from framework.dataplane._state cimport (
-    STALLS, SYSTEM, Account, Link, Message, Port, PortBlock, PortFull, SinkBatch, State, Subscription,
+    REFERENCE_PENDING_BYTES, STALLS, SYSTEM, Account, Block, Link, Message, Port, PortBlock, PortFull, SinkBatch, State, Subscription,
 )
 from framework.dataplane._work cimport COMMAND_WORK, LINE_WORK, is_work_done, ready_leave
 from framework.dataplane.accounts._interest cimport is_valid_subject, subscription_add
@@ -23,6 +23,7 @@ from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.delivery._gates cimport gate_answer_of_port, gates_lose_port
 from framework.dataplane.inner._inner_messages cimport inner_ask, inner_begin, inner_is_full
 from framework.dataplane.links._links cimport link_of, link_wake
+from framework.dataplane.links._output cimport block_drop
 from framework.dataplane.ports._port_watches cimport port_unwatch, port_unwatch_all, port_watch
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, sink_release, sink_say
 from framework.sublist._bytes cimport hash_bytes
@@ -103,6 +104,16 @@ cdef void port_attach(State* state, Port* port) noexcept nogil:
     state.ports = port
 
 
+cdef void _said_drop(State* state, Port* port) noexcept nogil:
+    """Let the first block go that a port has said; links may still send from it."""
+    cdef PortBlock* block = port.first_said
+    port.first_said = <PortBlock*> block.block.next
+    if port.first_said == NULL:
+        port.last_said = NULL
+    atomic_add(&port.said_bytes, -<int64_t> block.length)
+    block_drop(state, &block.block)
+
+
 cdef void port_detach(State* state, Port* port) noexcept nogil:
     """End a port: nothing reaches it any more, and what it has said and was not published yet is forgotten."""
     cdef Port** at = &state.ports
@@ -117,8 +128,8 @@ cdef void port_detach(State* state, Port* port) noexcept nogil:
     ready_leave(state, port.link)
     while port.link.first_fanout != NULL:
         fanout_end(state, port.link)
-    _free_all(port.first_said)
-    port.first_said = port.last_said = NULL
+    while port.first_said != NULL:
+        _said_drop(state, port)
     free(port.link)
     port.link = NULL
     flag_set(&port.ended, 1)
@@ -279,11 +290,11 @@ cdef void ports_listen(State* state) noexcept nogil:
         block = <PortBlock*> stack_take(&port.said)
         if block != NULL:
             if port.last_said != NULL:
-                port.last_said.next = block
+                port.last_said.block.next = &block.block
             else:
                 port.first_said = block
-            while block.next != NULL:
-                block = block.next
+            while block.block.next != NULL:
+                block = <PortBlock*> block.block.next
             port.last_said = block
         if port.full_count:
             _look_for_room(state, port)
@@ -322,7 +333,12 @@ cdef void _remember_full(State* state, Port* port, int64_t token) noexcept nogil
     sink_say(state, port.sink, token, FRAMEWORK_ROW_ANSWER, FRAMEWORK_WORD_FULL)
 
 
-cdef void _publish(State* state, Port* port, PortMessage* record) noexcept nogil:
+cdef inline Block* _to_hold(PortBlock* block, PortMessage* record) noexcept nogil:
+    """Return what links hold that send a body from where it lies; NULL: they would keep far more than that for it."""
+    return &block.block if block.length <= max(<size_t> REFERENCE_PENDING_BYTES, <size_t> 2 * record.size) else NULL
+
+
+cdef void _publish(State* state, Port* port, PortBlock* block, PortMessage* record) noexcept nogil:
     """Publish one message of a port, and answer what became of it if it asks."""
     cdef Message message
     cdef const char* chars = <char*> (record + 1)
@@ -343,7 +359,7 @@ cdef void _publish(State* state, Port* port, PortMessage* record) noexcept nogil
     message.body = chars + record.reply_length
     message.header_length = record.header_length
     message.body_length = record.header_length + record.payload_length
-    message.block = NULL
+    message.block = _to_hold(block, record)
     message.queue_count = 0
     message.hops = NULL
     message.scope = port.link.scope
@@ -389,13 +405,9 @@ cdef void port_go_on(State* state, Link* link) noexcept nogil:
             record = <PortMessage*> (<char*> (block + 1) + block.at)
             block.at += record.size
             state.work += LINE_WORK
-            _publish(state, port, record)
+            _publish(state, port, block, record)
             continue
-        port.first_said = block.next
-        if port.first_said == NULL:
-            port.last_said = NULL
-        atomic_add(&port.said_bytes, -<int64_t> block.length)
-        free(block)
+        _said_drop(state, port)
         if flag_get(&port.waits) and flag_set(&port.waits, 0):
             _ring(port)
     state.stalled_by = NULL

@@ -184,7 +184,8 @@ cdef bint port_is_behind(PortStruct* port) noexcept nogil:
 cdef PortBlock* block_made(size_t length) noexcept nogil:
     cdef PortBlock* made = <PortBlock*> malloc(sizeof(PortBlock) + length + COPY_SLACK)
     if made != NULL:
-        made.next = NULL
+        memset(&made.block, 0, sizeof(made.block))
+        made.block.users = 1
         made.at = 0
         made.length = length
     return made

@@ -112,6 +112,33 @@ def test_what_a_port_publishes_reaches_everybody_in_order(talk: Talk) -> None:
     assert [row[1] for row in rows(port)] == [b"s.1", b"s.2", b"s.3"]
 
 
+def test_long_bodies_of_a_port_are_sent_from_where_they_lie_though_it_is_gone(talk: Talk) -> None:
+    port = talk.core.open_port()
+    client, other, slow = talk.client(), talk.client(), talk.client(headers=False)
+    for peer in (client, other, slow):
+        peer.say(b"SUB > 1\r\n")
+        peer.heard()
+    bodies = [bytes([at]) * 20_000 for at in range(1, 31)]
+    publish(port, (b"s", b"x"), *[(b"s", body) for body in bodies[:9]], header=b"NATS/1.0\r\n\r\n")
+    talk.turn()
+    publish(port, *[(b"s", body) for body in bodies[9:]])  # more than links refer to
+    talk.turn()
+    publish(port, *[(b"s", body) for body in bodies])  # more than is referred to for one of them
+    talk.turn()
+    port.close()
+    talk.turn()
+    del port
+    heads = [b"HMSG s 1 12 20012\r\nNATS/1.0\r\n\r\n"] * 9 + [b"MSG s 1 20000\r\n"] * 51
+    plain = b"".join(b"MSG s 1 20000\r\n%s\r\n" % body for body in (*bodies, *bodies))
+    wanted = b"".join(
+        head + body + b"\r\n" for head, body in zip(heads, (*bodies, *bodies), strict=True)
+    )
+
+    assert client.heard() == b"HMSG s 1 12 13\r\nNATS/1.0\r\n\r\nx\r\n" + wanted
+    assert other.heard() == b"HMSG s 1 12 13\r\nNATS/1.0\r\n\r\nx\r\n" + wanted
+    assert slow.heard() == b"MSG s 1 1\r\nx\r\n" + plain
+
+
 def test_an_inbox_gets_what_shows_another_subject(talk: Talk) -> None:
     port = talk.core.open_port()
     port.subscribe(0, b"inbox", tag=1)
