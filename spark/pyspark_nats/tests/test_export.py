@@ -29,12 +29,17 @@ table_file = pytest.importorskip("pyspark_nats.table_file")
 
 READS = """
 import sys
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark_nats.columns import BatchMaker
 from pyspark_nats.connection import Address, Target
 from pyspark_nats.pull import PullReader, Range, refuse_loss
+from pyspark_nats.schema import columns_of, schema_of
 port, stream, id_, start, end = sys.argv[1:]
 range_ = Range(stream, id_, int(start), int(end), (), "export", "")
 rows = PullReader(Target((Address("127.0.0.1", int(port)),)), "", range_, refuse_loss).read()
-print(sum(len(it.sequence) for it in rows), "pandas" in sys.modules)
+schema = schema_of("messages", columns_of("messages", (), include_headers=False))
+batches = BatchMaker(stream, to_arrow_schema(schema, timezone="UTC"), 16384).batches(rows)
+print(sum(len(it) for it in batches), "pandas" in sys.modules)
 """
 ALL = ["sequence", "timestamp", "subject", "headers", "data", "size"]
 EXPORTS_MAX = 64

@@ -1,9 +1,14 @@
-"""Rows to Arrow batches, exactly as Spark expects the columns."""
+"""Rows to Arrow batches, exactly as Spark expects the columns.
+
+Nothing of Python is made a scalar or an array of Arrow where rows come from an export: pyarrow
+imports pandas for that, for longer than a small read takes.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,8 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark_nats.rows import Rows
 
-NANOSECONDS = 1000
-"""A microsecond, which is what Spark's timestamps count."""
+_NANOSECONDS = pa.timestamp("ns", "UTC")
 
 
 class BatchMaker:
@@ -45,8 +49,14 @@ class BatchMaker:
 
     def _column(self, field: pa.Field, rows: Rows) -> pa.Array:
         if field.name == "stream":
-            return pa.repeat(pa.scalar(self._stream, pa.string()), len(rows.sequence))
+            return _repeated(self._stream.encode(), len(rows.sequence))
         return _COLUMNS[field.name](rows, field.type)
+
+
+def _repeated(text: bytes, count: int) -> pa.Array:
+    offsets = np.arange(0, len(text) * count + 1, len(text), dtype=np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text * count)]
+    return pa.Array.from_buffers(pa.string(), count, buffers)
 
 
 def _maps(rows: Rows, kind: pa.DataType) -> pa.Array:
@@ -73,7 +83,8 @@ def _map(headers: bytes | None) -> list[tuple[str, list[str]]] | None:
 _COLUMNS: dict[str, Callable[[Rows, pa.DataType], pa.Array]] = {
     "subject": lambda rows, kind: rows.subject.cast(kind),
     "sequence": lambda rows, _: rows.sequence,
-    "timestamp": lambda rows, kind: pc.divide(rows.timestamp_ns, NANOSECONDS).view(kind),
+    # Spark's timestamps count microseconds; the rest of them is left out, which is not safe.
+    "timestamp": lambda rows, kind: rows.timestamp_ns.view(_NANOSECONDS).cast(kind, safe=False),
     "timestamp_ns": lambda rows, _: rows.timestamp_ns,
     "data": lambda rows, _: rows.data,
     "size": lambda rows, _: pc.binary_length(rows.data) if rows.size is None else rows.size,
