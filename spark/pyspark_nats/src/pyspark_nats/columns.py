@@ -54,8 +54,8 @@ class BatchMaker:
 
 
 def _repeated(text: bytes, count: int) -> pa.Array:
-    offsets = np.arange(0, len(text) * count + 1, len(text), dtype=np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text * count)]
+    offsets = pa.py_buffer(np.arange(0, len(text) * count + 1, len(text), dtype=np.int32))
+    buffers = [None, offsets, pa.py_buffer(text * count)]
     return pa.Array.from_buffers(pa.string(), count, buffers)
 
 
