@@ -294,7 +294,7 @@ def test_a_group_that_idles_is_small() -> None:
             it.step(sender, write_frame(sender, 1, [answer]))
         it.ready()
 
-    assert it.memory() <= 8192
+    assert it.memory() <= 4096
     assert Role.LEADER is it.role
 
 

@@ -76,6 +76,18 @@ cdef uint64_t quorum_match(Raft* raft) noexcept nogil:
     return matches[voters // 2] if voters else 0
 
 
+cdef bint _room_for_members(Raft* raft, uint32_t history_count, const RaftMembers* members) noexcept nogil:
+    """Make room for memberships and the peers of one; False: no memory. A membership that was taken back finds the room of its peers."""
+    cdef size_t room = raft.history_room
+    if not room_for(<void**> &raft.history, &room, history_count, sizeof(RaftMembers)):
+        return False
+    raft.history_room = <uint32_t> room
+    while raft.peer_room < members.count:
+        if not room_for(<void**> &raft.peers, &raft.peer_room, raft.peer_room, sizeof(RaftPeer)):
+            return False
+    return True
+
+
 cdef void _peers_refresh(Raft* raft) noexcept nogil:
     """Let there be one peer for each member, and what is known of those that stay be kept."""
     cdef RaftPeer before[PEERS_MAX]
@@ -83,7 +95,8 @@ cdef void _peers_refresh(Raft* raft) noexcept nogil:
     cdef RaftMembers* members = members_now(raft)
     cdef RaftPeer* peer
     cdef uint32_t at, old
-    memcpy(before, raft.peers, sizeof(before))
+    if before_count:
+        memcpy(before, raft.peers, before_count * sizeof(RaftPeer))
     raft.peer_count = members.count if members != NULL else 0
     for at in range(raft.peer_count):
         peer = &raft.peers[at]
@@ -102,10 +115,8 @@ cdef void _peers_refresh(Raft* raft) noexcept nogil:
 
 cdef bint members_add(Raft* raft, const RaftMembers* members) noexcept nogil:
     """Let a membership count, of the entry that is appended; False: no memory."""
-    cdef size_t room = raft.history_room
-    if not room_for(<void**> &raft.history, &room, raft.history_count, sizeof(RaftMembers)):
+    if not _room_for_members(raft, raft.history_count, members):
         return False
-    raft.history_room = <uint32_t> room
     raft.history[raft.history_count] = members[0]
     raft.history_count += 1
     _peers_refresh(raft)
@@ -147,10 +158,8 @@ cdef bint members_at(Raft* raft, uint64_t index, RaftMembers* found) noexcept no
 cdef void members_begin(Raft* raft, const RaftMembers* members) noexcept nogil:
     """Let the membership of a snapshot take the place of all that are not after it."""
     cdef uint32_t at, kept = 0
-    cdef size_t room = raft.history_room
-    if not room_for(<void**> &raft.history, &room, raft.history_count + 1, sizeof(RaftMembers)):
+    if not _room_for_members(raft, raft.history_count + 1, members):
         return
-    raft.history_room = <uint32_t> room
     for at in range(raft.history_count):
         if raft.history[at].index > members.index and raft.history[at].index <= raft.log.last_index:
             raft.history[kept] = raft.history[at]

@@ -16,6 +16,7 @@ from framework_jetstream.raft._elections cimport (
 )
 from framework_jetstream.raft._entries cimport (
     log_begin_at, log_compact, log_drop, log_end_bytes, log_item, log_leave, log_push, log_release, log_shrink,
+    room_for,
 )
 from framework_jetstream.raft._following cimport acknowledge, append_received, commit_to, heartbeat_received
 from framework_jetstream.raft._hibernation cimport rest_end, rest_review
@@ -31,7 +32,7 @@ from framework_jetstream.raft._state cimport (
     APPEND, APPEND_RESPONSE, BEHIND, ENTRY_DATA, ENTRY_MEMBERS, FETCH, FOLLOWER, HEARTBEAT, HEARTBEAT_RESPONSE, LEADER, PRE_VOTE,
     PRE_VOTE_RESPONSE, PULLS, RANGE, READ, READ_RESPONSE, REFUSED_BUSY, REFUSED_MEMORY, REFUSED_NOT, REFUSED_NOT_LEADER,
     REFUSED_TRANSFERRING, REJECTED, SNAPSHOT_CHUNK, SNAPSHOT_FETCH, TIMEOUT_NOW, VOTE, VOTE_RESPONSE, WRITES_MAX, Raft, RaftItem,
-    RaftMembers, RaftMessage, RaftPeer, RaftRange, RaftRead, RaftReady, RaftServer, RaftSettings, RaftTerm,
+    RaftMembers, RaftMessage, RaftPeer, RaftRange, RaftRead, RaftReady, RaftServer, RaftSettings, RaftTerm, RaftWrite,
 )
 from framework_jetstream.raft._time cimport raft_catch_up
 
@@ -71,6 +72,8 @@ cdef void raft_free(Raft* raft) noexcept nogil:
     rest_end(raft)
     log_drop(&raft.log)
     free(raft.history)
+    free(raft.peers)
+    free(raft.writes)
     free(raft.reads)
     free(raft.out)
     free(raft.waiting)
@@ -333,6 +336,8 @@ cdef void _give_write(Raft* raft, RaftReady* ready) noexcept nogil:
         return
     if not (raft.hard_is_new or raft.install_index or raft.cut_index or raft.taken < raft.log.last_index):
         return
+    if not room_for(<void**> &raft.writes, &raft.write_room, raft.write_count, sizeof(RaftWrite)):
+        return
     raft.write += 1
     ready.write = raft.write
     if raft.hard_is_new:
@@ -485,7 +490,7 @@ cdef void raft_leave(Raft* raft, uint64_t index) noexcept nogil:
 
 cdef size_t raft_memory(const Raft* raft) noexcept nogil:
     """Return the bytes of memory that a group takes, but for what malloc needs itself."""
-    cdef size_t size = sizeof(Raft)
+    cdef size_t size = sizeof(Raft) + raft.peer_room * sizeof(RaftPeer) + raft.write_room * sizeof(RaftWrite)
     size += raft.history_room * sizeof(RaftMembers) + raft.log.term_room * sizeof(RaftTerm)
     if raft.log.items != NULL:
         size += (raft.log.item_mask + 1) * sizeof(RaftItem)

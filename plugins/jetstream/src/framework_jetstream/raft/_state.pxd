@@ -304,8 +304,9 @@ cdef struct Raft:
     RaftMembers* history  # memberships from the last committed one on, ascending; the last one counts
     uint32_t history_count
     uint32_t history_room
-    RaftPeer peers[PEERS_MAX]
+    RaftPeer* peers
     uint32_t peer_count
+    size_t peer_room
     # The log.
     RaftLog log
     uint64_t commit
@@ -318,8 +319,9 @@ cdef struct Raft:
     bint ack_is_due
     uint64_t write
     uint64_t synced
-    RaftWrite writes[WRITES_MAX]
-    uint32_t write_count
+    RaftWrite* writes
+    uint32_t write_count  # at most WRITES_MAX
+    size_t write_room
     bint holds_writes  # the caller has no room for one: no Ready has a write
     # A leader.
     uint64_t term_index  # its first entry

@@ -18,11 +18,11 @@ from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_last_round
 from framework_jetstream.log._record cimport CONSUMER, EMPTY, MEMBERS, PartHead, RecordHead, record_bytes
 from framework_jetstream.log._records cimport record_fill, record_is_of, record_length
-from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
+from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at, room_for
 from framework_jetstream.raft._members cimport members_read, members_write
 from framework_jetstream.raft._raft cimport raft_place, raft_release, raft_restore, raft_untake
 from framework_jetstream.raft._state cimport ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, MEMBERS_BYTES_MAX
-from framework_jetstream.replication._replicas cimport Wanted
+from framework_jetstream.replication._replicas cimport DurableWrite, Wanted
 
 cdef enum:
     PLACED_MIN = 4
@@ -381,6 +381,8 @@ cdef bint write_wanted(Replicas* replicas, Replica* replica) noexcept nogil:
     cdef bint has_room
     if not it.number:
         return True
+    if not room_for(<void**> &replica.writes, &replica.write_room, replica.write_count, sizeof(DurableWrite)):
+        return False
     has_room = _write_before_entries(replicas, replica)
     while has_room and it.next_index <= it.last_index and _append(replicas, replica, it.next_index):
         it.next_index += 1

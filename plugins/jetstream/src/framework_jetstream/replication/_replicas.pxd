@@ -18,7 +18,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport Log, LogEntry, LogPlace
 from framework_jetstream.log._solo cimport Committer
-from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRange, RaftRead, RaftReady, RaftServer, RaftSettings
+from framework_jetstream.raft._state cimport Raft, RaftMembers, RaftRange, RaftRead, RaftReady, RaftServer, RaftSettings
 from framework_jetstream.replication._replica_ids cimport ReplicaIds
 
 
@@ -72,8 +72,9 @@ cdef struct Replica:
     uint64_t bytes_first  # the first of them that may still have its bytes here
     bint keeps_bytes  # all of them stay
     Wanted wanted
-    DurableWrite writes[WRITES_MAX]
-    uint32_t write_count
+    DurableWrite* writes
+    uint32_t write_count  # at most WRITES_MAX
+    size_t write_room
     EntryBytes* staged  # proposals, the oldest first
     EntryBytes* staged_last
     # What is to be applied.

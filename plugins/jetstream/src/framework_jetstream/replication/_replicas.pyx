@@ -187,6 +187,7 @@ cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil:
     memmove(replicas.replicas + at, replicas.replicas + at + 1, (replicas.count - at) * sizeof(Replica*))
     replica_drop(replicas, replica)
     raft_free(replica.raft)
+    free(replica.writes)
     free(replica)
 
 
