@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -226,7 +227,9 @@ def lines_until(stream, words):
 
 def summary_of(file, run):
     """Return the summary of a batch that has seen answers of both servers."""
+    turn = threading.Event()
     while run.poll() is None:
+        turn.wait(0.1)
         if file.exists() and (text := file.read_text()):
             found = json.loads(text)
             if found["latency"] and len({it["server"] for it in found["talkers"]}) > 1:
