@@ -10,6 +10,8 @@ come again.
 
 from __future__ import annotations
 
+import random
+import struct
 import sys
 from collections import Counter
 from pathlib import Path
@@ -19,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "raft"))
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
 from framework_jetstream.log import Effect
+from framework_jetstream.raft.records import MessageKind
 from msgspec.structs import replace
 from raft_cluster import FAULTY_MS, LOSING, QUIET_MS, Cluster
 from raft_judge import demand
@@ -31,10 +34,23 @@ if TYPE_CHECKING:
 MESSAGES_MAX = 300
 SMALL = 90
 """Bytes of a message that no configuration refuses."""
-SEGMENTS = b"WSEG"
-"""With this a state in segments begins, on its way."""
+SEGMENTS = b"WSEG", b"WSGO"
+"""With one of these a state in segments begins, on its way."""
+FRAME_HEAD, MESSAGE_HEAD = struct.Struct("<IHHIIQQ"), struct.Struct("<IBBHIIQQQQQQ")
 AGAIN_MS = 1000
 """So long a client waits before it publishes a message once more."""
+
+
+def as_older(frame: bytes) -> bytes:
+    """Return a frame as it is understood, or sent, by who begins anew with each state."""
+    made = bytearray(frame)
+    at = FRAME_HEAD.size
+    while at < len(made):
+        length, kind, *middle, _ = MESSAGE_HEAD.unpack_from(made, at)
+        if kind == MessageKind.SNAPSHOT_FETCH:
+            MESSAGE_HEAD.pack_into(made, at, length, kind, *middle, 0)
+        at += length
+    return bytes(made)
 
 
 class ReplicatedCluster(Cluster):
@@ -77,6 +93,9 @@ class ReplicatedCluster(Cluster):
         }
         self.grows = grows
         self.finds_all = scrubs or hides
+        other = random.Random(f"{seed} version")
+        self.older = {it for it in self.servers if seed % 4 == 0 and other.random() < 0.5}
+        """Servers of a version that begins anew with each state."""
         self.waiting = {server_id: [] for server_id in self.servers}
         self.reading: set[int] = set()
         """Servers that look soon whether bytes of segments are wanted."""
@@ -143,8 +162,9 @@ class ReplicatedCluster(Cluster):
         """Do all that a server has to do now, and let its disk work."""
         first = server.log.first_file
         for to, frame in server.turn():
-            self.seen["fetch"] += SEGMENTS in frame
-            self.send(server.id, to, frame)
+            self.seen["fetch"] += any(it in frame for it in SEGMENTS)
+            is_plain = self.older.isdisjoint((server.id, to))
+            self.send(server.id, to, frame if is_plain else as_older(frame))
         self.seen["trim"] += 0 < first < server.log.first_file
         if server.begin_round():
             took = 400.0 if server.id in self.slow else 1 + self.rng.random() * 10
@@ -359,6 +379,7 @@ class ReplicatedCluster(Cluster):
             proposed=len(told.proposed),
             updated=told.updates,
             led=len(told.leaders),
+            kept=sum(it.kept + it.engine.segments_kept for it in self.servers.values()),
             **{"read log": sum(it.engine.ranges_read for it in self.servers.values())},
         )
 

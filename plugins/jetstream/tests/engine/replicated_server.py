@@ -165,6 +165,8 @@ class ReplicatedServer:
         """The same, with segments."""
         self.is_hurt = False
         """Its disk has ever lost something."""
+        self.kept = 0
+        """Segments that its engines kept up to the last start, when a state was fetched."""
         self.lacks = False
         """Something is lost, or may be after the next start."""
         self.is_whole = False
@@ -393,6 +395,7 @@ class ReplicatedServer:
         while self.begin_job():
             self.end_job()
         self.is_up = False
+        self.kept += self.engine.segments_kept
         self.engine = None
         del self.log, self.jobs
         self.is_hurt = self.lacks = True
@@ -445,6 +448,7 @@ class ReplicatedServer:
         if self.rng.random() < 0.7:
             self.disk.crash()
             self.segment_disk.crash()
+        self.kept += self.engine.segments_kept
         self.engine = None
         del self.log, self.jobs
 

@@ -8,4 +8,5 @@ from framework_jetstream.replication._replicas cimport Replica
 cdef bint arrival_take(void* engine, Replica* replica, const RaftReady* ready) noexcept nogil
 cdef void arrival_written(Engine* engine, SegmentJob* job) noexcept nogil
 cdef void arrival_leave(Engine* engine, Slot* slot) noexcept nogil
+cdef void arrival_review(Engine* engine, Slot* slot) noexcept nogil
 cdef void arrival_let_go(Arrival* arrival) noexcept nogil

@@ -636,6 +636,11 @@ cdef class Engine:
         return self.state.ranges_read
 
     @property
+    def segments_kept(self) -> int:
+        """How many segments of states that came had come before, as a whole or in part, with a state that another one took the place of."""
+        return self.state.segments_kept
+
+    @property
     def has_replicas(self) -> bool:
         """Whether there may be groups that other servers have too."""
         return self.state.replicas != NULL

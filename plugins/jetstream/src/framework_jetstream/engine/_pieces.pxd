@@ -10,6 +10,8 @@ from framework_jetstream.replication._replicas cimport Replica
 cdef enum:
     GIVEN_MAGIC = 0x47455357
     # WSEG
+    EDITION_MAGIC = 0x4f475357
+    # WSGO
 
 
 cdef packed struct GivenHead:
@@ -21,7 +23,14 @@ cdef packed struct GivenHead:
     # A part of the sums of the segments.
 
 
+cdef packed struct EditionHead:
+    # The same, for who goes on with a newer state.
+    GivenHead given
+    uint64_t edition
+    # While it is the same, the sender has not given a number of a segment twice.
+
+
 cdef bint pieces_give(void* engine, Replica* replica, const RaftRange* wanted) noexcept nogil
 cdef void piece_read(Engine* engine, ReadJob* job) noexcept nogil
-cdef uint64_t pieces_total(const char* state, size_t length) noexcept nogil
-cdef bint pieces_are_given(const Engine* engine, const Slot* slot) noexcept nogil
+cdef uint64_t pieces_total(const char* state, size_t length, uint64_t head_bytes) noexcept nogil
+cdef uint64_t pieces_hold_bytes(const Engine* engine, const Slot* slot) noexcept nogil

@@ -14,6 +14,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.consumer._state cimport state_read, state_size, state_write
+from framework_jetstream.engine._arrivals cimport arrival_review
 from framework_jetstream.engine._consumer_commands cimport consumers_restored
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._control_groups cimport control_restore
@@ -135,6 +136,7 @@ cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil:
     cdef size_t length
     cdef bint done
     replica_leave(engine.replicas, replica, tail_bytes(engine, slot))
+    arrival_review(engine, slot)
     if slot.job == NULL and replica_is_held(engine, slot):
         # Its entries are held, and the files with them, until it is asked again.
         return True

@@ -21,7 +21,7 @@ from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE
 from framework_jetstream.engine._loading cimport load_leave
 from framework_jetstream.engine._lost cimport lose_range
-from framework_jetstream.engine._pieces cimport pieces_are_given
+from framework_jetstream.engine._pieces cimport pieces_hold_bytes
 from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
 from framework_jetstream.engine._state cimport (
     REKEYING_DUE, REKEYING_OVER, REKEYING_REMOVES, Group, SegmentFile, command_free, slot_of,
@@ -402,8 +402,9 @@ cdef bint replica_is_held(const Engine* engine, const Slot* slot) noexcept nogil
     cdef const Replica* replica = slot.group.replica
     if replica.is_held or replica.snapshot_index:
         return True
-    return pieces_are_given(engine, slot) and (
-        replica_log_bytes(engine.replicas, replica, replica.raft.log.snapshot_index + 1) <= tail_bytes(engine, slot)
+    return pieces_hold_bytes(engine, slot) > 0 and (
+        replica_log_bytes(engine.replicas, replica, replica.raft.log.snapshot_index + 1)
+        <= min(tail_bytes(engine, slot), pieces_hold_bytes(engine, slot))
     )
 
 

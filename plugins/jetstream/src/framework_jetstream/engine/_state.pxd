@@ -428,13 +428,29 @@ cdef struct Scrub:
     ScrubPass last
 
 
+cdef struct ArrivedRow:
+    # A segment of another server.
+    SegmentRow row
+    # As that has it.
+    uint64_t file
+    # Its number here.
+    uint8_t is_here
+    # All of it has come, and is written or is going to be.
+
+
 cdef struct Arrival:
     # A state in segments, on its way from another server.
     Slot* slot
     # NULL: nobody wants it any more.
     uint64_t index
     uint64_t total
-    # Bytes of all of it.
+    # Bytes of all of it,
+    uint64_t head_bytes
+    # of its head,
+    uint64_t offset
+    # before the segment that is coming,
+    uint64_t kept_bytes
+    # and of segments behind that which are here.
     uint64_t salt
     uint64_t group
     # Of the sender.
@@ -445,16 +461,28 @@ cdef struct Arrival:
     char* state
     # As it is to be kept here; NULL: it has not come yet.
     uint64_t state_bytes
-    SegmentRow* rows
-    # Its segments, as the sender has them.
+    uint64_t source
+    # The server that sends it,
+    uint64_t edition
+    # and what it says that numbers of its segments hold for; 0: for one state.
+    ArrivedRow* rows
+    # Its segments, in their order.
     uint32_t row_count
     uint32_t row_at
     # The one that is coming.
-    uint64_t first_file
-    # Here; one after the other.
+    ArrivedRow* kept
+    # Those of the state before, until it is known which of them this one has as well.
+    uint32_t kept_count
+    char* half
+    # What had come of the next one then,
+    SegmentRow half_row
+    # which is this,
+    uint64_t half_bytes
+    # and how much; 0: nothing.
+    uint32_t kept_before
+    # How many of its segments, or parts of one, had come then.
     uint32_t writing
     # Jobs that are not back.
-    uint8_t has_failed
 
 
 cdef struct Load:
@@ -762,12 +790,14 @@ cdef struct Slot:
     # That saves it; NULL: none does.
     Arrival* arrival
     Load* load
-    int64_t given_ns
-    # When another server was given a piece of it.
-    uint64_t given_index
-    # The state that others have fetched from its begin on last,
+    int64_t given_older_ns
+    # When an older version was given a piece of it.
+    int64_t given_last_ns
+    # When another server was given one of its last segments that are missing there.
+    int64_t given_begin_ns
+    # When somebody began to fetch it last,
     uint32_t given_begins
-    # and how often they have.
+    # and how often that was.
     Command* sharing
     # That others are to have it too; NULL: not asked.
     uint8_t is_saved_once
@@ -986,6 +1016,8 @@ cdef struct Engine:
     # A stack of what is to be read, that they take whole as well.
     uint32_t ranges
     # Of the log that are being read for other servers.
+    uint64_t segments_kept
+    # Of states that came, those that had come, or a part of them, with an earlier one.
     uint64_t ranges_read
     # Were, since the start.
     ReadJob* reads_taken

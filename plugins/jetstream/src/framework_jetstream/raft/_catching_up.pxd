@@ -12,6 +12,7 @@ cdef inline bint is_fetching(const Raft* raft) noexcept nogil:
 
 cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil
 cdef void fetch_give_up(Raft* raft) noexcept nogil
+cdef void fetch_from(Raft* raft, uint64_t offset, uint64_t kept_bytes) noexcept nogil
 cdef void fetch_expire(Raft* raft) noexcept nogil
 cdef void fetch_asked(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef bint range_received(Raft* raft, const RaftMessage* message) noexcept nogil

@@ -3,6 +3,9 @@
 What is committed is the same everywhere, and in every later term. So a range of committed entries may come from any server that has it,
 leader or not, and is appended from the follower's own commit index on, where all logs agree. One request is on its way at a time: a
 follower takes no more than it can write, and the leader's turn is not spent on it. Who does not answer is not asked again next.
+
+A snapshot that another one has taken the place of meanwhile is left, and that one fetched from its begin. The caller may have some of it,
+out of the one before, and says where to go on (`fetch_from`).
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -55,6 +58,7 @@ cdef void _ask(Raft* raft) noexcept nogil:
         message = message_new(raft, SNAPSHOT_FETCH, raft.fetch.source)
         message.index = raft.fetch.snapshot_index
         message.commit = raft.fetch.offset
+        message.context = max(raft.fetch.snapshot_bytes - raft.fetch.offset - raft.fetch.kept_bytes, <uint64_t> 1)
     else:
         message = message_new(raft, FETCH, raft.fetch.source)
         message.index = raft.commit
@@ -65,7 +69,7 @@ cdef void _ask(Raft* raft) noexcept nogil:
 
 cdef void fetch_give_up(Raft* raft) noexcept nogil:
     """Ask somebody else, when the leader says again that there is something to fetch."""
-    raft.fetch.is_out = raft.fetch.of_snapshot = raft.fetch.is_whole = False
+    raft.fetch.is_out = raft.fetch.of_snapshot = raft.fetch.is_whole = raft.fetch.is_due = False
     raft.fetch.source = raft.fetch.holder = 0
 
 
@@ -73,8 +77,14 @@ cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil:
     """Fetch what is committed up to `goal`."""
     if goal > raft.fetch.goal:
         raft.fetch.goal = goal
-    if is_fetching(raft) and not raft.fetch.is_out:
+    if is_fetching(raft) and not raft.fetch.is_out and not raft.fetch.is_due:
         _ask(raft)
+
+
+cdef void fetch_from(Raft* raft, uint64_t offset, uint64_t kept_bytes) noexcept nogil:
+    """Go on with a snapshot from an offset: its caller has what is before it, and so much of what is behind."""
+    raft.fetch.offset = offset
+    raft.fetch.kept_bytes = kept_bytes
 
 
 cdef void fetch_expire(Raft* raft) noexcept nogil:
@@ -92,6 +102,7 @@ cdef bint _is_asked(const Raft* raft, const RaftMessage* message, bint of_snapsh
 
 cdef void _begin_snapshot(Raft* raft) noexcept nogil:
     raft.fetch.of_snapshot = True
+    raft.fetch.kept_bytes = 0
     raft.fetch.snapshot_index = raft.fetch.snapshot_term = raft.fetch.snapshot_bytes = raft.fetch.offset = 0
     _ask(raft)
 
@@ -155,6 +166,8 @@ cdef void _range_add(Raft* raft, const RaftMessage* message, uint64_t last_index
     it.last_index = last_index
     it.bytes_max = raft.settings.range_bytes_max
     it.is_chunk = is_chunk
+    it.begins = is_chunk and message.index == 0
+    it.missing = message.context if is_chunk else 0
     raft.range_count += 1
 
 
@@ -206,7 +219,7 @@ cdef bint chunk_received(Raft* raft, const RaftMessage* message) noexcept nogil:
         raft.fetch.snapshot_index = raft.fetch.members.index = message.index
         raft.fetch.snapshot_term = message.log_term
         raft.fetch.snapshot_bytes = message.context
-        raft.fetch.offset = 0
+        raft.fetch.offset = raft.fetch.kept_bytes = 0
     elif (
         message.index != raft.fetch.snapshot_index or message.commit != raft.fetch.offset
         or message.log_term != raft.fetch.snapshot_term or message.context != raft.fetch.snapshot_bytes
@@ -248,6 +261,12 @@ cdef void _give(Raft* raft, RaftReady* ready) noexcept nogil:
     raft.fetch.chunk = NULL
     raft.fetch.is_out = False
     raft.fetch.is_whole = raft.fetch.offset >= raft.fetch.snapshot_bytes
+    raft.fetch.is_due = not raft.fetch.is_whole
+
+
+cdef void _go_on(Raft* raft) noexcept nogil:
+    raft.fetch.is_due = False
+    raft.fetch.is_whole = raft.fetch.offset >= raft.fetch.snapshot_bytes
     _ask(raft)
 
 
@@ -262,8 +281,10 @@ cdef void _end_snapshot(Raft* raft) noexcept nogil:
 
 
 cdef void chunk_give(Raft* raft, RaftReady* ready) noexcept nogil:
-    """Hand a piece over, and go on with the next one, or install the snapshot that is complete, as soon as the caller lets it."""
+    """Hand a piece over, and go on when it was taken up; or install the snapshot that is complete, as soon as the caller lets it."""
     if raft.fetch.chunk != NULL:
         _give(raft, ready)
+    elif raft.fetch.is_due and not raft.holds_fetch:
+        _go_on(raft)
     if raft.fetch.is_whole and not raft.holds_snapshot:
         _end_snapshot(raft)

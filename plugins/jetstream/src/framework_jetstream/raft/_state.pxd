@@ -236,6 +236,8 @@ cdef struct RaftRange:  # to be read by the caller, and sent as a RANGE or SNAPS
     uint64_t last_index  # at most; of a chunk: its offset
     uint32_t bytes_max
     bint is_chunk
+    bint begins  # of a chunk: who asks has nothing of any snapshot
+    uint64_t missing  # else: bytes of it that are not there yet; 0: who asks begins anew with each snapshot
 
 
 cdef struct RaftFetch:  # what this server fetches
@@ -250,7 +252,9 @@ cdef struct RaftFetch:  # what this server fetches
     uint64_t snapshot_index
     uint64_t snapshot_term
     uint64_t snapshot_bytes
-    uint64_t offset  # of the snapshot, in bytes: so much is here
+    uint64_t offset  # of the snapshot, in bytes: what is before it is here
+    uint64_t kept_bytes  # and so much of what is behind it, as its caller says
+    bint is_due  # the next piece is to be asked for, when the last one was taken up
     const char* chunk  # came, and waits for the caller; NULL: none
     uint32_t chunk_bytes
     uint64_t chunk_offset

@@ -15,7 +15,7 @@ from framework_jetstream.raft._state cimport (
     ENTRY_DATA, ENTRY_MEMBERS, MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, RaftEntry, RaftMembers,
 )
 from framework_jetstream.replication._replica_log cimport entry_of_record, placed_at, snapshot_read
-from framework_jetstream.replication._replicas cimport OutgoingFrame
+from framework_jetstream.replication._replicas cimport OutgoingFrame, replica_gives
 
 
 cdef char* _room(OutgoingFrame* frame, size_t length) noexcept nogil:
@@ -186,6 +186,7 @@ cdef void _frame_state(Replicas* replicas, Replica* replica, const RaftRange* wa
 
 cdef void frame_range(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil:
     """Send what a peer fetches."""
+    replica_gives(replicas, replica, wanted)
     if wanted.is_chunk:
         if replicas.parts.give == NULL or not replicas.parts.give(replicas.parts.self, replica, wanted):
             _frame_state(replicas, replica, wanted)

@@ -90,6 +90,11 @@ cdef struct Replica:
     Replica* next_in[LISTS]
     Replica* next_due
     Replica** due_link  # what points at it; NULL: time says nothing
+    # Who fetches from here, and what: entries behind it stay for it.
+    uint64_t given_to  # 0: nobody has
+    uint64_t given_index
+    uint64_t given_until_tick
+    uint64_t edition  # a number that no other replica has, nor this one after a start
     # A snapshot that comes in pieces.
     char* incoming
     size_t incoming_bytes
@@ -180,6 +185,8 @@ cdef void replicas_turn(Replicas* replicas) noexcept nogil
 cdef bint replica_snapshot(
     Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length, uint64_t tail_bytes_max
 ) noexcept nogil
+# Somebody fetches what is behind an entry, or the state up to it: see `replica_leave`.
+cdef void replica_gives(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil
 cdef void replica_leave(Replicas* replicas, Replica* replica, uint64_t tail_bytes_max) noexcept nogil
 cdef uint64_t replica_log_bytes(const Replicas* replicas, const Replica* replica, uint64_t index) noexcept nogil
 # Whether they can be kept as a state: they are applied, and it is known whose group it was then.

@@ -42,6 +42,10 @@ cdef enum:
     SEED_STEP = 0x9E3779B9
     FIRST_TERM = 1
     # Of a group of the log: nobody leads others in it.
+    STATE_TICKS = 2400
+    RANGE_TICKS = 400
+    # A minute, and ten seconds: so long it is taken that who has fetched something will fetch what is behind it; a long state has to be
+    # read there first.
 
 
 # ---- groups ------------------------------------------------------------------------------------------------------------
@@ -112,6 +116,7 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
         return NULL
     replicas.random += SEED_STEP
     made.number = number
+    made.edition = replicas.random
     made.raft = raft_new(&replicas.settings, id, &replicas.shared, replicas.random)
     if snapshot_read(replicas, made, &kept, &length) != NULL:
         members = &kept
@@ -524,9 +529,23 @@ cdef uint64_t replica_log_bytes(const Replicas* replicas, const Replica* replica
     return (replicas.log.file.number - placed_at(replica, index).place.file.number) * replicas.log.file_bytes
 
 
+cdef bint _is_given(const Replicas* replicas, const Replica* replica) noexcept nogil:
+    return replica.given_to != 0 and replicas.shared.now < replica.given_until_tick
+
+
+cdef void replica_gives(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil:
+    if not _is_given(replicas, replica) or wanted.index < replica.given_index:
+        replica.given_to = wanted.to
+    if replica.given_to == wanted.to:
+        replica.given_index = wanted.index
+        replica.given_until_tick = replicas.shared.now + (STATE_TICKS if wanted.is_chunk else RANGE_TICKS)
+
+
 cdef uint64_t _tail(const Replicas* replicas, const Replica* replica, uint64_t index, uint64_t bytes_max) noexcept nogil:
     """Return up to where entries up to `index` may go, which is in a state: of the log no more than `bytes_max` stays for peers."""
     cdef uint64_t tail = raft_tail(replica.raft, index) if bytes_max else index
+    if bytes_max and _is_given(replicas, replica) and replica.given_index >= replica.raft.log.tail_index:
+        tail = min(tail, replica.given_index)
     return tail if replica_log_bytes(replicas, replica, tail + 1) <= bytes_max else index
 
 
