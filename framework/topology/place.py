@@ -29,6 +29,11 @@ class Place(NamedTuple):
     variable: str = ""
     """`$NAME`, where a TOML file names a variable of the environment in place of the value."""
 
+    @property
+    def is_written(self) -> bool:
+        """Whether a file or a flag says it; False: it is a default, or follows from the rest."""
+        return self not in {DEFAULT_PLACE, DERIVED_PLACE, NOWHERE}
+
     @override
     def __str__(self) -> str:
         if self.line is None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from framework_jetstream.cluster.wiring import server_count
 from framework_jetstream.config import JetStreamConfig
 from framework_jetstream.meta.memory_file import MemoryFile
+from framework_jetstream.meta.server_count import server_count
 from framework_jetstream.resources import LOG_FOLDER, store_folder
 from framework_jetstream.sharing import shares_streams
+
+from framework.cli.plugin_choice import PluginChoice
+from framework.cli.topologies import load_topology
+from framework.topology import TopologyErrors
 
 ROUTES = ["nats://b:6222", "nats://c:6222"]
 
@@ -20,7 +24,7 @@ def server(routes=(), gateway="", remotes=(), **cluster):
         "cluster": {"port": 6222, "host": "a", "advertise": "", "routes": routes, **cluster},
         "gateway": {"name": gateway, "gateways": gateways} if gateway else None,
     }
-    return SimpleNamespace(config=SimpleNamespace(section=sections.get))
+    return SimpleNamespace(section=sections.get)
 
 
 @pytest.fixture
@@ -89,3 +93,78 @@ def test_servers_of_other_clusters_are_counted_by_their_gateways():
     of = server(["nats://a:6222"], gateway="east", remotes=remotes)
 
     assert server_count(of) == 3
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Check a topology whose servers have these blocks besides ports, by cluster."""
+
+    def do(clusters, defaults=""):
+        lines = ['plugins = ["route", "gateway", "jetstream"]', "[defaults]", defaults]
+        for number, (cluster, servers) in enumerate(clusters.items()):
+            for server, block in enumerate(servers):
+                port = 4000 + 100 * number + server
+                lines += [
+                    f"[clusters.{cluster}.servers.{cluster}-{server}]",
+                    f"port = {port}",
+                    f"cluster.port = {port + 1000}",
+                    block.replace("STORE", f"jetstream.store_dir = '{tmp_path}/{port}'"),
+                ]
+        path = tmp_path / "topology.toml"
+        path.write_text("\n".join(lines))
+        load_topology(str(path), PluginChoice())
+
+    return do
+
+
+ALONE = "STORE\njetstream.replication = false"
+GATES = "gateway.port = 700"
+
+
+@pytest.mark.parametrize(
+    ("clusters", "defaults"),
+    [
+        ({"a": ["STORE", "STORE"]}, ""),
+        ({"a": ["STORE", "STORE", ""]}, ""),
+        ({"a": [ALONE, ""]}, ""),
+        ({"a": ["STORE"]}, ""),
+        ({"a": ["", ""]}, ""),
+        ({"a": ["STORE", "cluster.routes = ['nats://elsewhere:6222']"]}, ""),
+    ],
+)
+def test_a_topology_is_taken_in_which_a_majority_shares_streams(check, clusters, defaults):
+    check(clusters, defaults)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "lonely"),
+    [
+        ({"a": ["STORE", ""]}, ["a-0 would wait for a majority of 2 servers, of which 1 share"]),
+        (
+            {"a": ["STORE", "STORE", "", ""], "b": ["STORE", "STORE"]},
+            [f"a-{it} would wait for a majority of 4 servers, of which 2 share" for it in (0, 1)],
+        ),
+        ({"a": ["STORE", ALONE]}, ["a-0 would wait for a majority of 2 servers"]),
+    ],
+)
+def test_servers_that_would_wait_for_a_majority_for_ever_are_refused(check, clusters, lonely):
+    with pytest.raises(TopologyErrors) as refused:
+        check(clusters)
+
+    errors = refused.value.errors
+    assert len(errors) == len(lonely)
+    for error, words in zip(errors, lonely, strict=True):
+        assert words in error.problem
+        assert "jetstream.replication = false" in error.fix
+        assert error.place.line
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_supercluster_counts_the_servers_of_all_its_clusters(check, count):
+    clusters = {f"c{number}": [f"{GATES}{number}\nSTORE"] for number in range(count)}
+    check(clusters)
+
+    for number in range(1, count):
+        clusters[f"c{number}"] = [f"{GATES}{number}"]
+    with pytest.raises(TopologyErrors, match=f"c0-0 would wait for a majority of {count} servers"):
+        check(clusters)

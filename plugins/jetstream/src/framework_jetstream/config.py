@@ -309,7 +309,8 @@ _OPTIONS = (
                 " are refused"),
     Option(name="replication", kind=Kind.BOOL, default=None,
            help="Whether servers of a cluster form a meta group and share streams; if not set,"
-                " those do that have `routes`, no gateway, and a store that was not begun alone"),
+                " those do that have routes or gateways to others, and a store that was not begun"
+                " alone"),
     _LIMITS,
     Option(name="key", kind=Kind.STRING, default="", aliases=("ek", "encryption_key"), secret=True,
            help="What streams in files are encrypted with; `$NAME` takes it from the environment"),

@@ -96,10 +96,10 @@ def _host(
 
 def _shares(server: ServerContext, config: JetStreamConfig) -> bool:
     """Return whether a server has streams together with others."""
-    shares = shares_streams(server, config)
+    shares = shares_streams(server.config, config)
     if config.replication and not shares:
         server.log.warning("`replication: true` has no effect: the server is in no cluster")
-    if config.replication is None and is_clustered(server) and began_alone(config):
+    if config.replication is None and is_clustered(server.config) and began_alone(config):
         server.log.info(
             "Streams are this server's alone, as its store was begun; a server with an empty"
             " `store_dir` and with `routes` shares them with its cluster"

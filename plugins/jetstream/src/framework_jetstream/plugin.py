@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         ServiceAnswer,
         ServiceRequest,
     )
-    from framework.topology import ConfigDiff, ConfigSection
+    from framework.topology import ConfigDiff, ConfigSection, Topology, TopologyError
     from framework_jetstream.encryption._cipher import Keys
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.parts import Parts
@@ -62,6 +62,14 @@ def framework_addhooks(hooks: HookOffer) -> None:
 def framework_config_sections() -> Iterable[ConfigSection]:
     """Declare the block `jetstream`."""
     return [jetstream_section()]
+
+
+@hookimpl
+def framework_check_topology(topology: Topology) -> Iterable[TopologyError]:
+    """Refuse servers that no majority would share streams with."""
+    from framework_jetstream.sharing import lonely_servers  # noqa: PLC0415 - no server
+
+    return lonely_servers(topology)
 
 
 @hookimpl
@@ -99,7 +107,7 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
 def _shares_streams(server: ServerContext, config: JetStreamConfig) -> bool:
     from framework_jetstream.sharing import shares_streams  # noqa: PLC0415 - who has some
 
-    return shares_streams(server, config)
+    return shares_streams(server.config, config)
 
 
 def _meta_group(server: ServerContext) -> tuple[type[Any], Mapping[str, Any]]:

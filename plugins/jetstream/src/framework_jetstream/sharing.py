@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.topology import TopologyError
+from framework_jetstream.config import JetStreamConfig
 from framework_jetstream.meta.memory_file import is_founding_kept
+from framework_jetstream.meta.server_count import remote_gateways, server_count
 from framework_jetstream.resources import LOG_FOLDER, store_folder
 
 if TYPE_CHECKING:
-    from framework.spec import ServerContext
-    from framework_jetstream.config import JetStreamConfig
+    from collections.abc import Iterator, Sequence
+
+    from framework.topology import ServerConfig, ServerPlan, Topology
 
 
-def is_clustered(server: ServerContext) -> bool:
+def is_clustered(server: ServerConfig) -> bool:
     """Return whether a server is configured to have routes."""
-    section = server.config.section("cluster")
+    section = server.section("cluster")
     return section is not None and section.get("port") is not None
 
 
-def shares_streams(server: ServerContext, config: JetStreamConfig) -> bool:
+def shares_streams(server: ServerConfig, config: JetStreamConfig) -> bool:
     """Return whether a server shares streams: as `replication` says, or else as nats-server does.
 
     That is where routes are configured, or gateways to other clusters, as a server has that is a
@@ -28,9 +32,8 @@ def shares_streams(server: ServerContext, config: JetStreamConfig) -> bool:
     """
     if config.replication is not None:
         return config.replication and is_clustered(server)
-    cluster = server.config.section("cluster") or {}
-    gateway = server.config.section("gateway") or {}
-    has_others = bool(cluster.get("routes")) or bool(gateway.get("gateways"))
+    cluster = server.section("cluster") or {}
+    has_others = bool(cluster.get("routes")) or bool(remote_gateways(server))
     return is_clustered(server) and has_others and not began_alone(config)
 
 
@@ -38,3 +41,42 @@ def began_alone(config: JetStreamConfig) -> bool:
     """Return whether a store has streams that are one server's."""
     folder = store_folder(config)
     return (folder / LOG_FOLDER).exists() and not is_founding_kept(folder)
+
+
+def lonely_servers(topology: Topology) -> Iterator[TopologyError]:
+    """Yield which servers would wait for ever for a majority that shares streams with them.
+
+    Only where routes and gateways are those that follow from the topology: those that a file says
+    may lead to servers that are not in it, and share streams too.
+    """
+    for plan in topology.servers:
+        config = plan.config.section_as(JetStreamConfig)
+        if config is None or not shares_streams(plan.config, config):
+            continue
+        count, group = server_count(plan.config), _group_of(plan, topology)
+        sharing = sum(_shares(it.config) for it in group)
+        if sharing > count // 2 or any(_says_others(it.config) for it in group):
+            continue
+        yield TopologyError(
+            plan.config.source("jetstream.store_dir"),
+            f"{plan.name} would wait for a majority of {count} servers, of which {sharing} share"
+            " streams",
+            "give others `jetstream` too, or set `jetstream.replication = false` to have the"
+            " streams alone",
+        )
+
+
+def _group_of(plan: ServerPlan, topology: Topology) -> Sequence[ServerPlan]:
+    """Return the servers of a topology that have one meta group with a server, or would have."""
+    if remote_gateways(plan.config):
+        return [it for it in topology.servers if it.config.section("gateway")]
+    return topology.clusters[plan.cluster]
+
+
+def _says_others(server: ServerConfig) -> bool:
+    return any(server.source(it).is_written for it in ("cluster.routes", "gateway.gateways"))
+
+
+def _shares(server: ServerConfig) -> bool:
+    config = server.section_as(JetStreamConfig)
+    return config is not None and shares_streams(server, config)

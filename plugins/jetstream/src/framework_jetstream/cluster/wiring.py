@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import secrets
-import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +23,7 @@ from framework_jetstream.meta.letters import RAFT, Moved
 from framework_jetstream.meta.machine import MetaMachine
 from framework_jetstream.meta.memory_file import MemoryFile
 from framework_jetstream.meta.peers import number_of, peer_of
+from framework_jetstream.meta.server_count import server_count
 from framework_jetstream.meta.view import ClusterView
 from framework_jetstream.placement.records import PlacementRequest
 from framework_jetstream.raft.records import Settings
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     from framework_jetstream.placement.records import PlacementPolicy
     from framework_jetstream.stream.book import StreamBook
 
-_SERVERS_MIN: Final = 2
-"""A cluster of fewer has no majority that survives anything."""
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104 - compared
 _NAME_CHARS: Final = 8
 _SETTINGS: Final = Settings(election_ticks=20, heartbeat_ticks=3, lease_ticks=15)
 """Ticks are of 25 ms: elections begin after half a second to one. A machine that is busy with other
@@ -182,7 +178,7 @@ def cluster_parts(
             "exchange": exchange,
             "host": host,
             "describe": describe,
-            "server_count": server_count(server),
+            "server_count": server_count(server.config),
             "rules": Rules(
                 unique_tag=host.config.unique_tag,
                 ha_assets_max=host.config.limits.max_ha_assets,
@@ -216,22 +212,3 @@ def placement_request(stream: StreamAssignment) -> PlacementRequest:
         max_bytes=config.max_bytes,
         metadata=config.metadata or {},
     )
-
-
-def server_count(server: ServerContext) -> int:
-    """Return how many servers the configuration says there are.
-
-    This one, those of its routes, and those of gateways to other clusters: a supercluster has one
-    meta group. One fewer than there are could let two halves found a group each.
-
-    Source: nats-server `jetstream_cluster.go`, `bootstrapRaftNode`, which counts routes alone.
-    """
-    cluster: Any = server.config.section("cluster") or {}
-    routes = [urlsplit(it) for it in cluster.get("routes") or ()]
-    names = {*_LOOPBACK, cluster.get("host"), socket.gethostname()}
-    names.add(str(cluster.get("advertise") or "").rpartition(":")[0])
-    others = [it for it in routes if it.port != cluster.get("port") or it.hostname not in names]
-    gateway: Any = server.config.section("gateway") or {}
-    elsewhere = [it for it in gateway.get("gateways") or () if it["name"] != gateway.get("name")]
-    remote = sum(len(it["urls"]) + bool(it.get("url")) for it in elsewhere)
-    return max(_SERVERS_MIN, len(others) + 1 + remote)
