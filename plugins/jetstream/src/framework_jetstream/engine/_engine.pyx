@@ -245,7 +245,7 @@ cdef void _expire(State* state) noexcept nogil:
 
 
 cdef bint _propose_held(State* state) noexcept nogil:
-    """Propose what came for streams in files, and let go of it; False: the log has no room for all of it now."""
+    """Propose what came for streams in files, and let go of it; False: some of it has to wait."""
     cdef uint32_t at
     if not staging_propose(state):
         return False
@@ -256,7 +256,7 @@ cdef bint _propose_held(State* state) noexcept nogil:
 
 
 cdef bint _take_batches(State* state) noexcept nogil:
-    """Take what clients say; True: there may be more. While the log has no room nothing is taken, and the port holds up who publishes."""
+    """Take what clients say; True: there may be more. While the disk is too slow nothing is taken, and the port holds up who publishes."""
     cdef const framework_batch* batch = NULL
     cdef uint32_t at
     if not _propose_held(state):

@@ -18,6 +18,7 @@ cdef packed struct SegmentsHead:
 
 
 cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil
+cdef bint segments_hold(const Engine* engine, const Slot* slot) noexcept nogil
 cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil
 cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogil
 cdef bint replica_is_held(const Engine* engine, const Slot* slot) noexcept nogil

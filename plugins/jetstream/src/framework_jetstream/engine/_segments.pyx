@@ -64,8 +64,8 @@ cdef enum:
     # Of segments that a storage kind has: each has to come back first, and stays open meanwhile.
     TAIL_BYTES_MAX = 1 << 30
     # Of the log, for servers that are behind in a stream.
-    UNSAVED_SEGMENTS = 8
-    # May wait to be written while more is fetched.
+    UNSAVED_SEGMENTS = 4
+    # May wait to be written while more comes.
     REMOTE_SAVES_MAX = 16
     # Then what is not here is not written again.
 
@@ -259,6 +259,11 @@ cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
     segment_job_free(job)
 
 
+cdef bint _is_behind(const Engine* engine) noexcept nogil:
+    """Whether more is in memory than may be while segments are being written."""
+    return engine.saves > 0 and engine.resident_bytes > engine.cache_bytes + UNSAVED_SEGMENTS * engine.segment_bytes
+
+
 cdef void segments_turn(Engine* engine) noexcept nogil:
     """Hear of jobs, and have removed what may go."""
     cdef SegmentJob* job = <SegmentJob*> chain_take(<void**> &engine.performed)
@@ -269,9 +274,7 @@ cdef void segments_turn(Engine* engine) noexcept nogil:
     reading_turn(engine)
     if engine.replicas != NULL:
         # Who fetches faster than segments are written waits for them.
-        engine.replicas.shared.holds_ranges = engine.saves > 0 and (
-            engine.resident_bytes > engine.cache_bytes + UNSAVED_SEGMENTS * engine.segment_bytes
-        )
+        engine.replicas.shared.holds_ranges = _is_behind(engine)
     while job != NULL:
         following = job.next
         _take_up(engine, job)
@@ -445,6 +448,11 @@ cdef uint64_t _unsaved_bytes(const Slot* slot) noexcept nogil:
         at -= 1
         found += block_resident(messages.blocks[at].block)
     return found
+
+
+cdef bint segments_hold(const Engine* engine, const Slot* slot) noexcept nogil:
+    """Whether a stream takes no more messages until segments are written: it gets them faster, and has much in memory."""
+    return _is_behind(engine) and _unsaved_bytes(slot) >= engine.segment_bytes // SPILL_SHARE
 
 
 cdef bint _may_begin(const Engine* engine, const Slot* slot) noexcept nogil:

@@ -13,6 +13,7 @@ from framework_jetstream.engine._accounts cimport marks_of, message_arrived, mes
 from framework_jetstream.engine._answers cimport answer_bytes, event_made
 from framework_jetstream.engine._groups cimport group_next_index, group_propose, texts_add
 from framework_jetstream.engine._publishing cimport publish_refuse, publish_unserved
+from framework_jetstream.engine._segments cimport segments_hold
 from framework_jetstream.engine._state cimport EVENT_OUT_OF_STORAGE, Answer, Made, made_free, published_by
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_FULL, LOG_NOT_LEADER, LOG_UNKNOWN, LogPart
 from framework_jetstream.log._record cimport BATCH
@@ -246,11 +247,11 @@ cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
 
 
 cdef bint staging_propose(Engine* engine) noexcept nogil:
-    """Propose the entries of all streams; False: the log has no room for one of them now."""
+    """Propose the entries of all streams; False: one of them waits for room in the log, or for its segments to be written."""
     cdef Slot* slot
     while engine.staging != NULL:
         slot = engine.staging
-        if not slot_propose(engine, slot):
+        if segments_hold(engine, slot) or not slot_propose(engine, slot):
             return False
         engine.staging = slot.next_staging
         slot.is_staging = 0
