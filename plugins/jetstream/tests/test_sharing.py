@@ -99,8 +99,8 @@ def test_servers_of_other_clusters_are_counted_by_their_gateways():
 def check(tmp_path):
     """Check a topology whose servers have these blocks besides ports, by cluster."""
 
-    def do(clusters, defaults=""):
-        lines = ['plugins = ["route", "gateway", "jetstream"]', "[defaults]", defaults]
+    def do(clusters):
+        lines = ['plugins = ["route", "gateway", "jetstream"]']
         for number, (cluster, servers) in enumerate(clusters.items()):
             for server, block in enumerate(servers):
                 port = 4000 + 100 * number + server
@@ -122,18 +122,19 @@ GATES = "gateway.port = 700"
 
 
 @pytest.mark.parametrize(
-    ("clusters", "defaults"),
+    "clusters",
     [
-        ({"a": ["STORE", "STORE"]}, ""),
-        ({"a": ["STORE", "STORE", ""]}, ""),
-        ({"a": [ALONE, ""]}, ""),
-        ({"a": ["STORE"]}, ""),
-        ({"a": ["", ""]}, ""),
-        ({"a": ["STORE", "cluster.routes = ['nats://elsewhere:6222']"]}, ""),
+        {"a": ["STORE", "STORE"]},
+        {"a": ["STORE", "STORE", ""]},
+        {"a": [ALONE, ""]},
+        {"a": ["STORE"]},
+        {"a": ["STORE\njetstream.replication = true"]},
+        {"a": ["", ""]},
+        {"a": ["STORE", "cluster.routes = ['nats://elsewhere:6222']"]},
     ],
 )
-def test_a_topology_is_taken_in_which_a_majority_shares_streams(check, clusters, defaults):
-    check(clusters, defaults)
+def test_a_topology_is_taken_in_which_a_majority_shares_streams(check, clusters):
+    check(clusters)
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def began_alone(config: JetStreamConfig) -> bool:
 def lonely_servers(topology: Topology) -> Iterator[TopologyError]:
     """Yield which servers would wait for ever for a majority that shares streams with them.
 
-    Only where routes and gateways are those that follow from the topology: those that a file says
-    may lead to servers that are not in it, and share streams too.
+    Only where there are others, and routes and gateways are those that follow from the topology:
+    what a file says may lead to servers that are not in it, and share streams too.
     """
     for plan in topology.servers:
         config = plan.config.section_as(JetStreamConfig)
@@ -55,7 +55,8 @@ def lonely_servers(topology: Topology) -> Iterator[TopologyError]:
             continue
         count, group = server_count(plan.config), _group_of(plan, topology)
         sharing = sum(_shares(it.config) for it in group)
-        if sharing > count // 2 or any(_says_others(it.config) for it in group):
+        is_known = len(group) > 1 and not any(_says_others(it.config) for it in group)
+        if sharing > count // 2 or not is_known:
             continue
         yield TopologyError(
             plan.config.source("jetstream.store_dir"),
