@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from typing_extensions import override
 
 from framework.actors import STOP_ON_FAILURE, Component, Reply, Supervision
+from framework.spec import ALL_TIERS
 from framework_jetstream.api.answers import (
     LIST_MAX,
     NAMES_MAX,
@@ -52,11 +53,12 @@ from framework_jetstream.stream.account_limits import (
     check_stream,
     fill_in_window,
     usage_by_tier,
+    usage_of,
 )
 from framework_jetstream.stream.archives import Archives, wanted_restore
 from framework_jetstream.stream.assigned import AssignedAssets
 from framework_jetstream.stream.book import StreamBook, StreamEntry
-from framework_jetstream.stream.census import Census, StreamCount
+from framework_jetstream.stream.census import Census, StreamCount, Totals
 from framework_jetstream.stream.engine_limits import EngineLimits
 from framework_jetstream.stream.lost_and_found import LostAndFound
 from framework_jetstream.stream.rules import check_create, check_storage, settled
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     from framework.actors import ActorRef
     from framework_jetstream.advisories import Advisories
     from framework_jetstream.api.asker import Asker
-    from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.api.records import StreamConfig, TierStats
     from framework_jetstream.api.saved import RestoredStream
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.api.usage import ApiUsage
@@ -149,6 +151,13 @@ class JetStream(Component):
         reply: Reply[list[StreamCount]]
         consumers_of: str | None = None
         """As in `Census.take`."""
+
+    class AddUp(Struct, frozen=True):
+        """Say what streams have together, for monitoring."""
+
+        reply: Reply[list[Totals]]
+        accounts: Sequence[str | None]
+        """Of which; None: all streams."""
 
     class Later(Struct, frozen=True):
         """Something that was to be done after a while."""
@@ -244,13 +253,26 @@ class JetStream(Component):
                 self._follow_engine(message)
             case JetStream.FollowLimits():
                 self._limits.follow_all()
-            case JetStream.Describe():
-                entries = list(self._book.all())
-                finish, of = message.reply.set, message.consumers_of
-                self._census.take(entries, finish, consumers_of=of)
+            case JetStream.Describe() | JetStream.AddUp():
+                self._count(message)
             case _:
                 super().on_receive(message)
         return None
+
+    def _count(self, message: JetStream.Describe | JetStream.AddUp) -> None:
+        """Tell how all streams are, or what they have together."""
+        if isinstance(message, JetStream.AddUp):
+            self._add_up(message.accounts, message.reply.set)
+            return
+        entries = list(self._book.all())
+        self._census.take(entries, message.reply.set, consumers_of=message.consumers_of)
+
+    def _add_up(
+        self, accounts: Sequence[str | None], finish: Callable[[list[Totals]], object]
+    ) -> None:
+        number_of = self._host.account_number
+        numbers = [None if it is None else number_of(it) for it in accounts]
+        self._census.add_up(numbers, finish)
 
     def call_later(self, delay_s: float, then: Callable[[], object]) -> None:
         """Call something in a turn of this actor, so many seconds later."""
@@ -546,17 +568,24 @@ class JetStream(Component):
         )
 
     def _account_info(self, request: JetStream.ApiRequest, _: str) -> None:
-        entries = self._book.streams(request.account)
-        tiers = self._host.limits(request.account) or {}
+        account = request.account
+        tiers = self._host.limits(account) or {}
 
-        def finish(counts: Sequence[StreamCount]) -> None:
-            whole, by_tier = usage_by_tier(counts, tiers)
+        def tell(whole: TierStats, by_tier: dict[str, TierStats] | None = None) -> None:
             stats = AccountStats(
                 **msgspec.structs.asdict(whole),
                 domain=self._host.config.domain,
-                api=self._usage.stats_of(request.account),
+                api=self._usage.stats_of(account),
                 tiers=by_tier,
             )
             request.reply.set(answer("account_info", plain(stats)))
 
-        self._census.take(entries, finish)
+        def add_up(found: Sequence[Totals]) -> None:
+            reserved, count = self._book.reserved_by(account), self._book.consumer_count(account)
+            tell(usage_of(found[0], reserved, count, tiers[ALL_TIERS]))
+
+        if ALL_TIERS in tiers:
+            self._add_up([account], add_up)
+        else:
+            entries = self._book.streams(account)
+            self._census.take(entries, lambda counts: tell(*usage_by_tier(counts, tiers)))

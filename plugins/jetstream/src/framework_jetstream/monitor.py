@@ -24,7 +24,6 @@ from framework_jetstream.jet_stream import JETSTREAM, JetStream
 from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.store.folder import name_of
 from framework_jetstream.store.offline import SegmentReason
-from framework_jetstream.stream.account_limits import reserved_bytes
 from framework_jetstream.stream.shown import sources_of, state_from_numbers
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.rivals import Rivals
     from framework_jetstream.stream.book import StreamBook
-    from framework_jetstream.stream.census import StreamCount
+    from framework_jetstream.stream.census import StreamCount, Totals
 
 _ACCOUNTS_SHOWN: Final = 1024
 _DAMAGE_MAX: Final = 10_000
@@ -129,14 +128,16 @@ class Monitor:
         if options.leader_only and self._view is not None and not self._view.state.is_leader:
             raise NoAnswer("skip request: not leader")
         counts = await self._count(options)
-        accounts = self._accounts()
+        accounts, entries = self._accounts(), list(self._book.all())
+        shown = _shown(accounts, options)
+        totals, *of_shown = await self._add_up(None, *shown)
         document = {
-            **self._stats(counts),
+            **self._stats(totals),
             "server_id": self._server.server_id,
             "now": time_text(self._clock()),
             "config": self._config(),
             "limits": msgspec.to_builtins(self._host.config.limits),
-            "streams": len(counts),
+            "streams": len(entries),
         }
         if self._view is not None and (meta := self._view.meta_cluster()) is not None:
             document["meta_cluster"] = plain(meta)
@@ -144,7 +145,6 @@ class Monitor:
             document["faulty"] = faulty
         if scrubs := [_shown_pass(it) for it in self._scrubs()]:
             document["scrubs"] = scrubs
-        entries = [it.entry for it in counts]
         consumers = [it for entry in entries for it in entry.consumers.values()]
         led = sum(it.is_leader for it in entries), sum(it.is_leader for it in consumers)
         if options.raft and led[0]:
@@ -152,11 +152,11 @@ class Monitor:
         document["consumers"] = len(consumers)
         if options.raft and led[1]:
             document["consumers_leader"] = led[1]
-        document["messages"] = sum(it.messages for it in counts)
-        document["bytes"] = sum(it.bytes for it in counts)
-        shown = [self._detail(it, counts, options) for it in _shown(accounts, options)]
+        document["messages"] = totals.messages
+        document["bytes"] = totals.memory + totals.storage
         if shown:
-            document["account_details"] = shown
+            told = zip(shown, of_shown, strict=True)
+            document["account_details"] = [self._detail(*it, counts, options) for it in told]
         return {**document, "total": len(accounts)}
 
     async def answer_account_jsz(self, options: JszOptions) -> dict[str, Any]:
@@ -170,9 +170,13 @@ class Monitor:
             raise BadQuery(f'account "{name}" not found')
         if self._host.limits(name) is None:
             raise BadQuery(f'account "{name}" not jetstream enabled')
-        return self._detail(name, await self._count(options), options)
+        [totals] = await self._add_up(name)
+        return self._detail(name, totals, await self._count(options), options)
 
     async def _count(self, options: JszOptions) -> list[StreamCount]:
+        """Return the streams of this server, if they are to be shown."""
+        if not (options.streams or options.consumer):
+            return []
         consumers_of = options.account if options.consumer else None
         return await self._describe(consumers_of)
 
@@ -182,13 +186,19 @@ class Monitor:
         self._server.component(JETSTREAM).tell(JetStream.Describe(reply, consumers_of))
         return await reply
 
+    async def _add_up(self, *accounts: str | None) -> list[Totals]:
+        """Return what the streams of accounts have; None: all of this server."""
+        reply = Reply[list["Totals"]]()
+        self._server.component(JETSTREAM).tell(JetStream.AddUp(reply, accounts))
+        return await reply
+
     def _accounts(self) -> list[str]:
         """Return the accounts that may have streams, by name."""
         names = self._server.accounts.names()
         return sorted(name for name in names if self._host.limits(name) is not None)
 
     def _detail(
-        self, name: str, counts: Sequence[StreamCount], options: JszOptions
+        self, name: str, totals: Totals, counts: Sequence[StreamCount], options: JszOptions
     ) -> dict[str, Any]:
         spec, tiers = self._server.accounts.get(name), self._host.limits(name) or {}
         mine = [it for it in counts if it.entry.account == name]
@@ -196,8 +206,8 @@ class Monitor:
         detail: dict[str, Any] = {
             "name": (spec.name_tag if spec else "") or name,
             "id": name,
-            "memory": _used(mine, "memory"),
-            "storage": _used(mine, "file"),
+            "memory": totals.memory,
+            "storage": totals.storage,
             "reserved_memory": limits.max_memory % (_UNLIMITED + 1) if limits else 0,
             "reserved_storage": limits.max_storage % (_UNLIMITED + 1) if limits else 0,
             "accounts": 0,
@@ -275,13 +285,12 @@ class Monitor:
 
     # -- /varz and STATSZ ------------------------------------------------------------------------
 
-    def _stats(self, counts: Sequence[StreamCount]) -> dict[str, Any]:
-        configs = [it.entry.config for it in counts]
+    def _stats(self, totals: Totals) -> dict[str, Any]:
         return {
-            "memory": _used(counts, "memory"),
-            "storage": _used(counts, "file"),
-            "reserved_memory": reserved_bytes(configs, "memory"),
-            "reserved_storage": reserved_bytes(configs, "file"),
+            "memory": totals.memory,
+            "storage": totals.storage,
+            "reserved_memory": self._book.reserved.bytes_of("memory"),
+            "reserved_storage": self._book.reserved.bytes_of("file"),
             "accounts": len(self._accounts()),
             "ha_assets": self._view.ha_assets if self._view is not None else 0,
             "api": plain(self._usage.stats()),
@@ -311,12 +320,12 @@ class Monitor:
         return await self._fields(has_folder=False)
 
     async def _fields(self, *, has_folder: bool) -> dict[str, Any]:
-        counts = await self._count(JszOptions())
+        [totals] = await self._add_up(None)
         limits = msgspec.to_builtins(self._host.config.limits)
         config = self._config(has_folder=has_folder)
         meta = self._view.meta_cluster() if self._view is not None else None
         also = {"meta": plain(meta)} if meta is not None else {}
-        stats = self._stats(counts)
+        stats = self._stats(totals)
         return {"jetstream": {"config": config, "stats": stats, **also, "limits": limits}}
 
     # -- /healthz --------------------------------------------------------------------------------
@@ -459,10 +468,6 @@ class Monitor:
 def _missing(kind: Any, error: str, *names: str) -> HealthProblem:
     found = dict(zip(("account", "stream", "consumer"), names, strict=False))
     return HealthProblem(kind=kind, error=error, is_missing=True, **found)
-
-
-def _used(counts: Sequence[StreamCount], storage: str) -> int:
-    return sum(it.bytes for it in counts if it.entry.config.storage == storage)
 
 
 def _shown(accounts: Sequence[str], options: JszOptions) -> Sequence[str]:

@@ -11,7 +11,8 @@ from msgspec import Struct
 from framework_jetstream.api.subject_tree import SubjectTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Self
 
 
 class Shape(Protocol):
@@ -58,6 +59,19 @@ class Reservations:
     def __init__(self) -> None:
         self._streams: Final = Counter[tuple[int, str]]()
         self._bytes: Final = Counter[tuple[int, str]]()
+
+    @classmethod
+    def of(cls, shapes: Iterable[Shape]) -> Self:
+        """Return what streams reserve."""
+        found = cls()
+        for it in shapes:
+            found.add(it)
+        return found
+
+    @property
+    def streams(self) -> int:
+        """How many there are."""
+        return self._streams.total()
 
     def add(self, shape: Shape) -> None:
         """Count a stream."""

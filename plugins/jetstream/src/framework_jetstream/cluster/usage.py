@@ -12,6 +12,7 @@ import msgspec
 
 from framework.actors import Reply
 from framework.spec import ALL_TIERS, JetStreamLimits
+from framework_jetstream.api.account_streams import Reservations
 from framework_jetstream.api.asker import INFO_HEADER
 from framework_jetstream.api.records import (
     AccountStats,
@@ -22,8 +23,10 @@ from framework_jetstream.api.records import (
     plain,
 )
 from framework_jetstream.consumer.rules import replicas_of
+from framework_jetstream.jet_stream import JetStream
 from framework_jetstream.meta.letters import PREFIX
-from framework_jetstream.stream.account_limits import NO_LIMITS, reserved_bytes, tier_of
+from framework_jetstream.stream.account_limits import NO_LIMITS, tier_of, usage_of
+from framework_jetstream.stream.census import StreamCount, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from framework_jetstream.exchange import Arrived, Exchange
     from framework_jetstream.meta.assignments import Asset
     from framework_jetstream.meta.state import MetaState
-    from framework_jetstream.stream.census import StreamCount
 
 
 def usage_subject(peer: str) -> str:
@@ -48,7 +50,7 @@ class UsageService:
         peer: This server's id in groups.
         usage: Counts of requests.
         tiers_of: Returns what an account may store, by tier; None: nothing.
-        count: Counts the streams of this server.
+        tell: Asks the actor that has the streams of this server.
     """
 
     def __init__(
@@ -58,13 +60,13 @@ class UsageService:
         peer: str,
         usage: ApiUsage,
         tiers_of: Callable[[str], Mapping[str, JetStreamLimits] | None],
-        count: Callable[[Reply[list[StreamCount]]], object],
+        tell: Callable[[object], object],
     ) -> None:
         self._exchange = exchange
         self._peer = peer
         self._usage = usage
         self._tiers_of = tiers_of
-        self._count = count
+        self._tell = tell
 
     def begin(self, account: int) -> None:
         """Answer from now on, in the system account, whose number it is."""
@@ -77,19 +79,32 @@ class UsageService:
 
     def _answer(self, number: int, asked: Arrived) -> None:
         account = account_of(asked.header)
-        tiers = self._tiers_of(account) or {}
 
-        def say(told: Reply[list[StreamCount]]) -> None:
-            counts = [it for it in told.get() if it.entry.account == account]
-            used = {name: _used(tiers, name, counts) for name in tiers}
+        def say(used: Mapping[str, Totals]) -> None:
             api = self._usage.stats_of(account)
-            said = {"tiers": used, "requests": api.total, "errors": api.errors}
+            tiers = {name: (it.memory, it.storage) for name, it in used.items()}
+            said = {"tiers": tiers, "requests": api.total, "errors": api.errors}
             self._exchange.publish(number, asked.reply, json.dumps(said).encode())
 
         if asked.reply:
-            reply = Reply[list["StreamCount"]]()
-            reply.when_done(say)
-            self._count(reply)
+            self._add_up(account, say)
+
+    def _add_up(self, account: str, then: Callable[[Mapping[str, Totals]], None]) -> None:
+        """Tell what an account has here by tier; several are added up stream by stream."""
+        tiers = self._tiers_of(account) or {}
+        if ALL_TIERS in tiers:
+            whole = Reply[list[Totals]]()
+            whole.when_done(lambda told: then({ALL_TIERS: told.get()[0]}))
+            self._tell(JetStream.AddUp(whole, (account,)))
+            return
+
+        def sort(told: Reply[list[StreamCount]]) -> None:
+            counts = [it for it in told.get() if it.entry.account == account]
+            then({name: Totals.of(_of_tier(tiers, name, counts)) for name in tiers})
+
+        each = Reply[list[StreamCount]]()
+        each.when_done(sort)
+        self._tell(JetStream.Describe(each))
 
 
 def account_of(header: bytes) -> str:
@@ -101,13 +116,10 @@ def account_of(header: bytes) -> str:
         return ""
 
 
-def _used(
+def _of_tier(
     tiers: Mapping[str, JetStreamLimits], name: str, counts: Iterable[StreamCount]
-) -> tuple[int, int]:
-    """Return the bytes in memory and in files of the streams of a tier."""
-    mine = [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name]
-    in_memory = sum(it.bytes for it in mine if it.entry.config.storage == "memory")
-    return in_memory, sum(it.bytes for it in mine) - in_memory
+) -> list[StreamCount]:
+    return [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name]
 
 
 def account_stats(
@@ -130,13 +142,14 @@ def account_stats(
         level: Of the API.
     """
     answers = list(said)
-    configs = {
-        it: msgspec.json.decode(found.config, type=StreamConfig)
-        for it, found in state.streams_of(account).items()
-    }
-    by_tier = {name: _tier(name, tiers, state, configs, answers) for name in tiers}
-    is_one = ALL_TIERS in tiers
-    whole = by_tier[ALL_TIERS] if is_one else _sum(by_tier.values())
+    by_tier = None
+    if ALL_TIERS in tiers:
+        consumers = sum(len(state.consumers(it)) for it in state.streams_of(account))
+        used, reserved = _used(ALL_TIERS, answers), state.account(account).reserved
+        whole = usage_of(used, reserved, consumers, tiers[ALL_TIERS])
+    else:
+        by_tier = _by_tier(account, state, tiers, answers)
+        whole = _sum(by_tier.values())
     stats = AccountStats(
         **msgspec.structs.asdict(whole),
         domain=domain,
@@ -145,10 +158,29 @@ def account_stats(
             total=sum(int(it.get("requests", 0)) for it in answers),
             errors=sum(int(it.get("errors", 0)) for it in answers),
         ),
-        tiers=None if is_one else by_tier,
+        tiers=by_tier,
     )
     fields: dict[str, Any] = plain(stats)
     return fields
+
+
+def _used(tier: str, said: Iterable[Mapping[str, Any]]) -> Totals:
+    """Return the bytes of a tier on all servers."""
+    used = [it.get("tiers", {}).get(tier, (0, 0)) for it in said]
+    return Totals(memory=sum(it[0] for it in used), storage=sum(it[1] for it in used))
+
+
+def _by_tier(
+    account: str,
+    state: MetaState,
+    tiers: Mapping[str, JetStreamLimits],
+    said: Sequence[Mapping[str, Any]],
+) -> dict[str, TierStats]:
+    configs = {
+        it: msgspec.json.decode(found.config, type=StreamConfig)
+        for it, found in state.streams_of(account).items()
+    }
+    return {name: _tier(name, tiers, state, configs, said) for name in tiers}
 
 
 def _tier(
@@ -159,22 +191,13 @@ def _tier(
     said: Sequence[Mapping[str, Any]],
 ) -> TierStats:
     mine = [it for it in configs.values() if tier_of(tiers, it.num_replicas) == name]
-    used = [it.get("tiers", {}).get(name, (0, 0)) for it in said]
     consumers = 0
     for asset, config in configs.items():
         for it in state.consumers(asset).values():
             wanted = msgspec.json.decode(it.config, type=ConsumerConfig)
             replicas = replicas_of(wanted, config) or config.num_replicas
             consumers += tier_of(tiers, replicas) == name
-    return TierStats(
-        memory=sum(in_memory for in_memory, _ in used),
-        storage=sum(in_files for _, in_files in used),
-        reserved_memory=reserved_bytes(mine, "memory"),
-        reserved_storage=reserved_bytes(mine, "file"),
-        streams=len(mine),
-        consumers=consumers,
-        limits=tiers[name],
-    )
+    return usage_of(_used(name, said), Reservations.of(mine), consumers, tiers[name])
 
 
 def _sum(tiers: Iterable[TierStats]) -> TierStats:

@@ -15,7 +15,7 @@ from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
 from framework_jetstream.api.records import StreamConfig
 from framework_jetstream.cluster.meta_group import GROUP_NAME, META_GROUP, MetaGroup
 from framework_jetstream.cluster.usage import UsageService
-from framework_jetstream.jet_stream import JETSTREAM, JetStream
+from framework_jetstream.jet_stream import JETSTREAM
 from framework_jetstream.meta.assignments import Asset, ServerRecord
 from framework_jetstream.meta.choices import Rules
 from framework_jetstream.meta.entries import VERSION
@@ -150,7 +150,7 @@ def cluster_parts(
         peer=peer,
         usage=usage,
         tiers_of=host.limits,
-        count=lambda reply: server.component(JETSTREAM).tell(JetStream.Describe(reply)),
+        tell=lambda message: server.component(JETSTREAM).tell(message),
     )
     tags: Any = server.config.values.get("server_tags") or ()
 

@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_made
-from framework_jetstream.engine._state cimport ACCOUNT_HASH, KEPT_IN_FILES, LIMIT_SERVER, BatchTerms, command_text
+from framework_jetstream.engine._state cimport ACCOUNT_HASH, KEPT_IN_FILES, LIMIT_SERVER, Answer, BatchTerms, command_text
 from framework_jetstream.stream._fast_batches cimport FAST_GOOD, FastPlace, fast_read
 from framework_jetstream.stream._headers cimport PublishHeaders, Text, header_value, headers_read, seq_of_text, text_is
 from framework_jetstream.stream._machine cimport MARK_ACCOUNT_FULL, MARK_BATCH_LARGE, MARK_BATCHES_FULL, MARK_SERVER_FULL, MARK_ZONE_UNKNOWN
@@ -104,6 +104,23 @@ cdef void limits_command(Engine* engine, Command* command) noexcept nogil:
             account.usage[FILE].most = numbers[1]
             memcpy(account.hash, command_text(command, 0), min(command.lengths[0], <size_t> ACCOUNT_HASH))
     answer_made(engine, command.id, 0, 0)
+
+
+cdef void totals_command(Engine* engine, Command* command) noexcept nogil:
+    """Say what all streams have, or those of the account whose number the command has."""
+    cdef const Usage* usage = engine.usage
+    cdef bint is_of_one = command.numbers[0] != 0
+    cdef Answer* answer = answer_made(engine, command.id, 0, 0)
+    cdef uint32_t at
+    if answer == NULL or is_of_one and (command.number >= engine.account_room or engine.accounts[command.number] == NULL):
+        return
+    if is_of_one:
+        usage = engine.accounts[command.number].usage
+    answer.numbers[0] = usage[MEMORY].used
+    answer.numbers[1] = usage[FILE].used
+    for at in range(0 if is_of_one else engine.slot_count):
+        if engine.slots[at] != NULL:
+            answer.numbers[2] += <int64_t> engine.slots[at].stream.messages.count
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ proposed before it is applied; a client's direct get waits for what this client 
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from framework_jetstream.engine._accounts cimport limits_command
+from framework_jetstream.engine._accounts cimport limits_command, totals_command
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_command, archive_propose
 from framework_jetstream.engine._consumer_commands cimport consumer_command
@@ -25,7 +25,7 @@ from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
     CLOSE_ABANDONED, CLOSE_STREAM, DELETE_MESSAGE, FOLLOW_UPDATE, GET_MESSAGE, KEPT_BY_ENTRIES, KEPT_IN_FILES, KEPT_NOWHERE,
-    LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER,
+    LEAVE_CLIENTS, LIMIT_ACCOUNT, LIMIT_SERVER, TOTALS,
     OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, REFUSE_STREAM, RESTORE_ARCHIVE,
     RESTORE_CONSUMER, TAKES_NOTHING, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by, slot_of,
 )
@@ -244,6 +244,9 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
         return _open(engine, command)
     if command.verb in (LIMIT_SERVER, LIMIT_ACCOUNT):
         limits_command(engine, command)
+        return CARRIED_OUT
+    if command.verb == TOTALS:
+        totals_command(engine, command)
         return CARRIED_OUT
     if command.verb == LEAVE_CLIENTS:
         requests_leave(engine)

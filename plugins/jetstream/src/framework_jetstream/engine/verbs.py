@@ -66,6 +66,9 @@ class Verb(IntEnum):
     """The server stops: who waits for messages is told."""
     CLOSE_ABANDONED = 37
     """Of the log: the number of a group that was read and belongs to nothing that is served."""
+    TOTALS = 38
+    """Whether those of one account are meant, which has the command's number; else of all. The
+    answer has bytes of messages in memory and in files, and messages, these of all alone."""
     READ_ARCHIVE = 64
     """First and last sequence, how many bytes are enough."""
     RESTORE_ARCHIVE = 65

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from framework.spec import ALL_TIERS, JetStreamLimits
 from framework_jetstream.api import pedantic
+from framework_jetstream.api.account_streams import Reservations
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.records import TierStats
 from framework_jetstream.api.times import go_duration
+from framework_jetstream.stream.census import Totals
 from framework_jetstream.stream.rules import WINDOW_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from framework_jetstream.api.account_streams import Reservations
     from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
     from framework_jetstream.config import JetStreamConfig
     from framework_jetstream.stream.census import StreamCount
@@ -143,38 +144,33 @@ def _check_max_bytes(limits: JetStreamLimits, config: StreamConfig) -> None:
         raise failure(ErrCode.STREAM_MAX_STREAM_BYTES_EXCEEDED)
 
 
-def reserved_bytes(configs: Iterable[StreamConfig], storage: str) -> int:
-    """Return the bytes that streams of a storage may have at most, of those that say so."""
-    return sum(it.max_bytes for it in configs if it.storage == storage and it.max_bytes > 0)
-
-
-def usage_of(counts: Sequence[StreamCount], limits: JetStreamLimits) -> TierStats:
+def usage_of(
+    totals: Totals, reserved: Reservations, consumers: int, limits: JetStreamLimits
+) -> TierStats:
     """Return what streams take, beside what they may."""
-
-    def used(storage: str) -> int:
-        return sum(it.bytes for it in counts if it.entry.config.storage == storage)
-
-    configs = [it.entry.config for it in counts]
     return TierStats(
-        memory=used("memory"),
-        storage=used("file"),
-        reserved_memory=reserved_bytes(configs, "memory"),
-        reserved_storage=reserved_bytes(configs, "file"),
-        streams=len(counts),
-        consumers=sum(it.entry.consumer_count for it in counts),
+        memory=totals.memory,
+        storage=totals.storage,
+        reserved_memory=reserved.bytes_of("memory"),
+        reserved_storage=reserved.bytes_of("file"),
+        streams=reserved.streams,
+        consumers=consumers,
         limits=limits,
     )
 
 
 def usage_by_tier(
     counts: Sequence[StreamCount], tiers: Mapping[str, JetStreamLimits]
-) -> tuple[TierStats, dict[str, TierStats] | None]:
-    """Return what the streams of an account take in all, and of each tier if it has some."""
-    if ALL_TIERS in tiers:
-        return usage_of(counts, tiers[ALL_TIERS]), None
-    return usage_of(counts, NO_LIMITS), {
-        name: usage_of(
-            [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name], limits
-        )
-        for name, limits in tiers.items()
-    }
+) -> tuple[TierStats, dict[str, TierStats]]:
+    """Return what the streams of an account with tiers take: in all, and of each tier."""
+
+    def add_up(counts: Sequence[StreamCount], limits: JetStreamLimits) -> TierStats:
+        reserved = Reservations.of(it.entry.config for it in counts)
+        consumers = sum(it.entry.consumer_count for it in counts)
+        return usage_of(Totals.of(counts), reserved, consumers, limits)
+
+    def of_tier(name: str) -> Sequence[StreamCount]:
+        return [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name]
+
+    by_tier = {name: add_up(of_tier(name), limits) for name, limits in tiers.items()}
+    return add_up(counts, NO_LIMITS), by_tier

@@ -147,11 +147,11 @@ class StreamBook:
         """
         found: list[dict[str, Any]] = []
         for entry in self.all():
+            lost = self._losses and self.losses(entry.account, entry.config.name)
+            consumers = [name for name, it in entry.consumers.items() if it.is_repaired]
             stream = {"account": entry.account, "stream": entry.config.name}
-            lost = self.losses(entry.account, entry.config.name)
             if entry.is_repaired or lost:
                 found.append({**stream, **({"lost": lost} if lost else {})})
-            consumers = (name for name, it in entry.consumers.items() if it.is_repaired)
             found += [{**stream, "consumer": name} for name in consumers]
         return found
 
@@ -231,6 +231,15 @@ class StreamBook:
         """Return the configuration of a stream, or None."""
         entry = self.get(account, name)
         return entry.config if entry is not None else None
+
+    def reserved_by(self, account: str) -> Reservations:
+        """Return what the streams of an account reserve."""
+        return self._accounts.get(account, _NONE).kept.reserved
+
+    def consumer_count(self, account: str) -> int:
+        """Return how many consumers an account has here."""
+        entries = self._accounts.get(account, _NONE).entries
+        return sum(it.consumer_count for it in entries.values())
 
     def reserved_beside(self, account: str, name: str) -> tuple[Reservations, Reservations]:
         """Return what is reserved by all other streams: of an account, and of all accounts."""

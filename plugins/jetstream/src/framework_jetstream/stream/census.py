@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from framework_jetstream.engine.verbs import GroupOf, Verb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from framework.actors import ActorRef
     from framework_jetstream.consumer.entry import ConsumerEntry
@@ -39,6 +39,28 @@ class StreamCount(Struct):
     def bytes(self) -> int:
         """Of its messages."""
         return self.state.numbers[1] if self.state else 0
+
+
+class Totals(Struct, frozen=True):
+    """What streams have together."""
+
+    memory: int = 0
+    """Bytes of messages of those in memory."""
+    storage: int = 0
+    """Of those in files."""
+    messages: int = 0
+    """Only where all streams of the server are meant."""
+
+    @staticmethod
+    def of(counts: Iterable[StreamCount]) -> Totals:
+        """Return what streams have that were counted one by one."""
+        found = list(counts)
+        in_memory = sum(it.bytes for it in found if it.entry.config.storage == "memory")
+        return Totals(
+            memory=in_memory,
+            storage=sum(it.bytes for it in found) - in_memory,
+            messages=sum(it.messages for it in found),
+        )
 
 
 Counted: TypeAlias = "Callable[[list[StreamCount]], object]"
@@ -78,6 +100,26 @@ class Census:
             if consumers_of is not None and consumers_of in {"", entry.account}:
                 for _, consumer in sorted(entry.consumers.items()):
                     self._ask_of_consumer(count, consumer, waiting)
+        waiting.begin()
+
+    def add_up(
+        self, accounts: Sequence[int | None], finish: Callable[[list[Totals]], object]
+    ) -> None:
+        """Tell what accounts have in all; it costs the same however many streams there are.
+
+        Args:
+            accounts: By number; None: all streams of the server.
+            finish: Called in a later turn with as many totals, in order.
+        """
+        found = [Totals()] * len(accounts)
+        waiting = _Waiting(partial(finish, found))
+        for at, account in enumerate(accounts):
+
+            def told(answer: EngineAnswer, at: int = at) -> None:
+                found[at] = Totals(*answer.numbers[:3])
+
+            numbers = (account is not None,)
+            self._ask(Verb.TOTALS, account or 0, waiting, told, numbers)
         waiting.begin()
 
     def _ask_of_consumer(
