@@ -8,6 +8,7 @@ import pytest
 from framework_tap.config import TapRule
 from framework_tap.file_sink import FileSink
 from framework_tap.limits import MAKE_RETRY_S
+from framework_tap.make_turns import MakeTurns
 from framework_tap.processors import Processors
 from framework_tap.recorder import LOOK_S, Recorder
 from framework_tap.rule_plan import RulePlan
@@ -52,7 +53,7 @@ def said():
 def stream(said):
     return StreamSink(
         rule="r", account="A", config=RULE, server="s", run="RUN.1", inbox=INBOX,
-        publish=lambda *message: said.append(message),
+        publish=lambda *message: said.append(message), turns=MakeTurns(),
     )  # fmt: skip
 
 
@@ -65,6 +66,21 @@ def test_a_rule_that_finds_nothing_takes_no_turns(stream, said):
 
     assert 0 == world.turns_in(HOUR_S)
     assert 0 == world.dispatcher.timer_count
+
+
+def test_a_rule_whose_turn_it_is_asks_for_its_stream(said):
+    turns = MakeTurns(1)
+    turns.take("another rule", str)
+    sink = StreamSink(
+        rule="r", account="A", config=RULE, server="s", run="RUN.1", inbox=INBOX,
+        publish=lambda *message: said.append(message), turns=turns,
+    )  # fmt: skip
+    world = World(sink)
+    assert ([], 0) == (said, world.dispatcher.timer_count)
+    turns.give_back("another rule")
+    world.dispatcher.run_for(LOOK_S)
+
+    assert said
 
 
 def test_a_rule_into_files_that_finds_nothing_takes_no_turns(tmp_path):

@@ -7,7 +7,14 @@ import json
 import pytest
 from framework_tap.config import TapRule
 from framework_tap.frames import Frame
-from framework_tap.limits import ACK_DEADLINE_S, FRAMES_UNACKED_MAX, MAKE_RETRY_S, SENDS_MAX
+from framework_tap.limits import (
+    ACK_DEADLINE_S,
+    FRAMES_UNACKED_MAX,
+    MAKE_RETRY_FIRST_S,
+    MAKE_RETRY_S,
+    SENDS_MAX,
+)
+from framework_tap.make_turns import MakeTurns
 from framework_tap.stream_sink import StreamSink
 
 SECOND_NS = 1_000_000_000
@@ -20,16 +27,35 @@ def said():
 
 
 @pytest.fixture
-def sink(said):
-    return StreamSink(
-        rule="r",
-        account="A",
-        config=TapRule(),
-        server="a server",
-        run="RUN.1",
-        inbox="$TAPS.x",
-        publish=lambda *message: said.append(message),
-    )
+def looks():
+    """Have the names of sinks that were told that it is their turn."""
+    return []
+
+
+@pytest.fixture
+def make(said, looks):
+    """Give a function that makes the sink of a rule, as its recorder would."""
+
+    def make(rule="r", turns=None):
+        sink = StreamSink(
+            rule=rule,
+            account="A",
+            config=TapRule(),
+            server="a server",
+            run="RUN.1",
+            inbox="$TAPS.x",
+            publish=lambda *message: said.append(message),
+            turns=turns or MakeTurns(),
+        )
+        sink.open(lambda: looks.append(rule))
+        return sink
+
+    return make
+
+
+@pytest.fixture
+def sink(make):
+    return make()
 
 
 @pytest.fixture
@@ -75,6 +101,54 @@ def test_a_stream_that_is_refused_is_asked_for_less_and_less_often(sink, said):
     assert MAKE_RETRY_S == wait_s
     sink.receive("make", b"{}")
     assert sink.wait_s(at_ns) is None
+
+
+def asked(said):
+    return [subject.rpartition(b".")[2].decode() for subject, _, _, _ in said]
+
+
+def test_so_many_ask_for_streams_at_a_time_and_others_in_their_order(make, said, looks):
+    turns = MakeTurns(2)
+    sinks = {rule: make(rule, turns) for rule in "abcd"}
+    for sink in sinks.values():
+        sink.tick(0)
+    assert ["TAP_a", "TAP_b"] == asked(said)
+    assert (None, None) == (sinks["c"].wait_s(0), sinks["d"].wait_s(0))
+
+    sinks["b"].receive("make", b"{}")
+    assert ["c"] == looks
+    sinks["c"].tick(1)
+    sinks["d"].tick(1)
+    assert ["TAP_a", "TAP_b", "TAP_c"] == asked(said)
+    assert sinks["c"].wait_s(1) > 0
+
+
+def test_who_is_not_answered_lets_others_ask_first(make, said, looks):
+    turns = MakeTurns(1)
+    first, second = make("a", turns), make("b", turns)
+    first.tick(0)
+    second.tick(0)
+    late_ns = int(MAKE_RETRY_FIRST_S * SECOND_NS)
+    first.tick(late_ns)
+    second.tick(late_ns)
+    second.receive("make", b"{}")
+    first.tick(late_ns)
+
+    assert ["b", "a"] == looks
+    assert ["TAP_a", "TAP_b", "TAP_a"] == asked(said)
+
+
+def test_who_is_refused_or_ends_lets_others_ask(make, said, looks):
+    turns = MakeTurns(1)
+    sinks = [make(rule, turns) for rule in "abcd"]
+    for sink in sinks:
+        sink.tick(0)
+    sinks[1].close(0)
+    sinks[0].receive("make", b'{"error": {"description": "full"}}')
+    assert ["c"] == looks
+    sinks[2].close(0)
+
+    assert ["c", "d"] == looks
 
 
 def test_what_is_not_acknowledged_is_looked_after(made):

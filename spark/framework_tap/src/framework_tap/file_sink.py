@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from framework_tap.segments import Segments
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from framework_tap.config import TapRule
@@ -21,6 +22,8 @@ class FileSink:
         config: The rule.
         prefix: What their names begin with.
     """
+
+    is_written_idle = True
 
     def __init__(self, folder: Path, config: TapRule, prefix: str) -> None:
         self.problem = ""
@@ -43,6 +46,9 @@ class FileSink:
     def has_room(self) -> bool:
         """Return True: while a worker writes, no other frame is made."""
         return True
+
+    def open(self, look: Callable[[], None]) -> None:
+        """Do nothing: all that is due is due at a time."""
 
     def write(self, frame: Frame, now_ns: int) -> None:
         """Write a frame; in a worker's thread.

@@ -37,6 +37,8 @@ _SECOND_NS: Final = 1_000_000_000
 class Sink(Protocol):
     """Where frames go. All but `write` happens in the recorder's turn."""
 
+    is_written_idle: bool
+    """Whether it is to `write` when it is looked after, though there is no frame."""
     problem: str
     """Why rows are not stored; empty: they are."""
     rows: int
@@ -52,6 +54,10 @@ class Sink(Protocol):
     @property
     def has_room(self) -> bool:
         """Whether one more frame may be made."""
+        ...
+
+    def open(self, look: Callable[[], None]) -> None:
+        """Begin. `look`: to be called when more is due before the time that `wait_s` said."""
         ...
 
     def write(self, frame: Frame, now_ns: int) -> None:
@@ -156,6 +162,7 @@ class Recorder(Component):
     def on_start(self) -> None:
         self._plan.open(self._wake, self._answered)
         self._plan.sink = self._sink
+        self._sink.open(self._look_now)
         self._look_after()
 
     @override
@@ -201,6 +208,10 @@ class Recorder(Component):
     def _answered(self, token: str, payload: bytes) -> None:
         if self.actor_ref.is_alive():
             self.actor_ref.tell(Recorder.Answered(token, payload))
+
+    def _look_now(self) -> None:
+        if self.actor_ref.is_alive():
+            self.actor_ref.tell(Recorder._LookDue())
 
     def _consider(self) -> None:
         """Make a frame if it is time to, and there is room for it."""
@@ -264,7 +275,7 @@ class Recorder(Component):
     # -- looks at the sink ------------------------------------------------------------------------
 
     def _take_look(self) -> None:
-        if self._is_making or not self._plan.is_empty:
+        if self._is_making or not self._plan.is_empty or not self._sink.is_written_idle:
             self._look_after()
         else:
             self._begin([], [], 0)  # a segment may be old enough

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from framework_tap.config import TapRule
     from framework_tap.frames import Frame
+    from framework_tap.make_turns import MakeTurns
 
 _NAME_IN_USE = 10058
 _MAKE = "make"
@@ -46,7 +47,10 @@ class StreamSink:
         run: What no other run of a server is called.
         inbox: Answers come to one token behind it.
         publish: Publishes (subject, reply, header block, payload) in the rule's account.
+        turns: At asking for the streams of the account.
     """
+
+    is_written_idle = False
 
     def __init__(
         self,
@@ -58,6 +62,7 @@ class StreamSink:
         run: str,
         inbox: str,
         publish: Callable[[bytes, bytes, bytes, bytes], None],
+        turns: MakeTurns,
     ) -> None:
         self.name = config.stream or f"TAP_{rule}"
         self.problem = ""
@@ -72,6 +77,10 @@ class StreamSink:
         self._run = run
         self._inbox = inbox
         self._publish = publish
+        self._turns = turns
+        self._look: Callable[[], None] | None = None
+        self._is_asking = self._is_waiting = False
+        """For an answer, and for a turn to ask."""
         self._is_made = False
         self._asked_ns: int | None = None
         self._retry_s = MAKE_RETRY_FIRST_S
@@ -89,11 +98,16 @@ class StreamSink:
         """Return where rows go, for people."""
         return f"stream {self.name}"
 
+    def open(self, look: Callable[[], None]) -> None:
+        """Have `look` called when it can ask for the stream."""
+        self._look = look
+
     def write(self, frame: Frame, now_ns: int) -> None:
         """Do nothing: what a frame costs is published in the control loop's turn."""
 
-    def close(self, now_ns: int) -> None:
-        """Do nothing: what was published is on its way."""
+    def close(self, now_ns: int) -> None:  # noqa: ARG002 - of the sink's protocol
+        """Let others ask: what was published is on its way."""
+        self._end_turn()
 
     def store(self, frame: Frame, now_ns: int) -> None:
         """Publish a frame."""
@@ -104,11 +118,7 @@ class StreamSink:
         """Make the stream if it is not there, and publish again what was not acknowledged."""
         if not self._is_made:
             if self._asked_ns is None or now_ns - self._asked_ns >= self._retry_s * SECOND_NS:
-                # Streams may be there a moment later than their first user.
-                again_s = MAKE_RETRY_FIRST_S if self._asked_ns is None else 2 * self._retry_s
-                self._retry_s = min(again_s, MAKE_RETRY_S)
-                self._asked_ns = now_ns
-                self._ask_to_make()
+                self._make(now_ns)
             return
         for number, sent in list(self._sent.items()):
             if now_ns - sent.at_ns < ACK_DEADLINE_S * SECOND_NS:
@@ -120,6 +130,8 @@ class StreamSink:
 
     def wait_s(self, now_ns: int) -> float | None:
         """Return in how many seconds more is due; None: nothing is, until it is told something."""
+        if self._is_waiting:
+            return None
         if not self._is_made:
             asked_ns = now_ns if self._asked_ns is None else self._asked_ns
             due_ns = asked_ns + int(self._retry_s * SECOND_NS)
@@ -138,6 +150,7 @@ class StreamSink:
             answer = {"error": {"description": "no stream takes it"}}
         error: dict[str, Any] = answer.get("error") or {}
         if token == _MAKE:
+            self._end_turn()
             self._is_made = not error or error.get("err_code") == _NAME_IN_USE
             self.problem = "" if self._is_made else self._refused(error)
             return
@@ -180,6 +193,24 @@ class StreamSink:
         )
         reply = f"{self._inbox}.{number}".encode()
         self._publish(self._subject, reply, header.encode(), sent.frame.data)
+
+    def _make(self, now_ns: int) -> None:
+        """Ask for the stream, now or when it is this sink's turn."""
+        if self._is_asking:
+            self._end_turn()  # nobody has answered: those who wait ask first
+        assert self._look is not None
+        self._is_asking = self._turns.take(self, self._look)
+        self._is_waiting = not self._is_asking
+        if self._is_asking:
+            # Streams may be there a moment later than their first user.
+            again_s = MAKE_RETRY_FIRST_S if self._asked_ns is None else 2 * self._retry_s
+            self._retry_s = min(again_s, MAKE_RETRY_S)
+            self._asked_ns = now_ns
+            self._ask_to_make()
+
+    def _end_turn(self) -> None:
+        self._is_asking = self._is_waiting = False
+        self._turns.give_back(self)
 
     def _ask_to_make(self) -> None:
         config = self._config

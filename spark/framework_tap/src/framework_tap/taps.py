@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from framework_tap.clients import Clients
+from framework_tap.make_turns import MakeTurns
 from framework_tap.monitor import document
 from framework_tap.processors import Processors
 from framework_tap.rule_plan import RulePlan
@@ -35,6 +37,8 @@ class Taps:
         self._processors = Processors()
         self._folder = folder
         self._plans: dict[tuple[str, str], RulePlan] = {}
+        self._make_turns: defaultdict[str, MakeTurns] = defaultdict(MakeTurns)
+        """By account."""
         self._count = 0
 
     def follow(
@@ -102,6 +106,7 @@ class Taps:
             run=f"{self._server.server_id}.{plan.inbox.rpartition('.')[2]}",
             inbox=plan.inbox,
             publish=partial(self._publish, self._server.account_number(plan.account)),
+            turns=self._make_turns[plan.account],
         )
 
     def _publish(
