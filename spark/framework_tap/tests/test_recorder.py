@@ -83,6 +83,35 @@ def test_a_rule_whose_turn_it_is_asks_for_its_stream(said):
     assert said
 
 
+class Full:
+    """A batch of nothing, which says how many messages were dropped before it."""
+
+    count = 0
+
+    def drops(self):
+        return self
+
+    def __len__(self):
+        return 0
+
+
+def test_each_reason_for_drops_is_logged_once_a_minute():
+    sink = Mock(problem="", has_room=False, place="folder x", is_written_idle=False)
+    sink.wait_s.return_value = None
+    world = World(sink)
+    [tap, *_] = world.plan.taps()
+    batch = Full()
+    for at in range(2 * 60 * 4):
+        sink.problem = "the disk is full" if at % 2 else ""
+        batch.count += 1
+        tap.receive(batch)
+        world.dispatcher.run_for(0.25)
+        assert (sink.problem or "folder x takes no more at a time") == world.plan.why_dropped
+
+    reasons = [call.kwargs["reason"] for call in world.log.warning.call_args_list]
+    assert 2 * ["folder x takes no more at a time", "the disk is full"] == reasons
+
+
 def test_a_rule_into_files_that_finds_nothing_takes_no_turns(tmp_path):
     world = World(FileSink(tmp_path, RULE, "x"))
 

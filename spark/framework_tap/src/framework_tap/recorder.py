@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOOK_S: Final = 0.25
 """After a frame it is looked whether more was dropped; and no sink is looked after more often."""
 TOLD_S: Final = 60.0
-"""Between two log lines about what is dropped, unless the reason is another one."""
+"""Between two log lines about what is dropped for one reason."""
 STOP_WAIT_S: Final = 1.0
 REST: Final = 19
 """Where processors are short a recorder rests so many times as long as a frame took: others have
@@ -156,7 +156,8 @@ class Recorder(Component):
         """At the sink. Who has nothing to do there takes no turn: there may be 10,000 rules."""
         self._problem = ""
         self._dropped = 0
-        self._told_ns: int | None = None
+        self._told: dict[str, int] = {}
+        """Reasons for what was dropped, and when they were logged, of the last minute."""
 
     @override
     def on_start(self) -> None:
@@ -316,11 +317,13 @@ class Recorder(Component):
             reason = "all processors have work, and recording waits for some to spare"
         else:
             reason = "more messages come than are recorded, and the buffer is full"
-        is_told = reason == plan.why_dropped and self._told_ns is not None
         plan.why_dropped = reason
-        if is_told and now_ns - (self._told_ns or 0) < TOLD_S * _SECOND_NS:
+        # Where processors are short, the reason is another one at each look.
+        since_ns = now_ns - TOLD_S * _SECOND_NS
+        self._told = {why: at_ns for why, at_ns in self._told.items() if at_ns > since_ns}
+        if reason in self._told:
             return
-        self._told_ns = now_ns
+        self._told[reason] = now_ns
         self._log.warning(
             "Tap {component} drops messages, {count} so far: {reason}",
             component=plan.name,
