@@ -1,23 +1,26 @@
-"""Publishers under rules that record what they publish: `python -m bench.taps --rounds 7`.
+"""Publishers under rules that record what they publish: `python -m bench.taps --rounds 9`.
 
 Servers of ours: one without a rule, and others with 1, 100 and 10,000 rules (`--rules`), of which
-none is of what is published, or one records it into a stream or into Parquet. In turns a publisher
-sends messages of 128 B to one that listens, as fast as the server takes them, and of each server it
-is shown what of the first one's rate is kept, in medians, and which share of the messages was
-recorded: what there is no room for is dropped and counted. A server is measured when all of its
-rules have their streams. What a tapped message costs the plane is measured as `bench.policies` does
-it, without sockets.
+none is of what is published, or one records it into a stream or into Parquet. A publisher sends
+messages of 128 B to one that listens, as fast as the server takes them: to each server, right
+before or behind a turn of the one without rules, so that what else the machine does is in both. Of
+each it is shown what of that turn's rate is kept, in medians with both quartiles, the processor
+time of a message with all that records it, and which share of the messages was recorded: what there
+is no room for is dropped and counted. A server is measured when all of its rules have their
+streams. What a tapped message costs the plane is measured as `bench.policies` does it, without
+sockets.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bench import policies
 from bench.asked import asked
@@ -27,7 +30,6 @@ from framework.testing import OURS, Fleet
 if TYPE_CHECKING:
     from framework.testing import ServerProcess
 
-NO_RULE: Final = "no rule"
 PARQUET: Final = "one into Parquet"
 SINKS: Final = {
     "on other subjects": "",
@@ -42,15 +44,19 @@ KEPT, KEPT_BESIDE = 0.9, 0.99
 PLANE_US: Final = 0.15
 """Of processor time a tapped message may cost the plane."""
 PLANE_ROUNDS: Final = 4
-LOOK_S: Final = 1.0
+LOOK_S: Final = 2.0
 """Between two questions for streams: the answer of a server with 10,000 takes its time."""
+STREAMS_S_MAX: Final = 300.0
+"""Until all rules of a server have their streams."""
+Pair: TypeAlias = "tuple[dict[str, float], dict[str, float]]"
+"""What the load generator says of a turn without rules, and of one with them."""
 
 
 def main() -> None:
     """Measure in turns."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a turn; %(default)s")
     parser.add_argument("--subjects", default="shared", choices=["shared", "wild"])
     parser.add_argument("--rules", type=int, nargs="+", default=[1, 100, 10_000], metavar="N")
     arguments = parser.parse_args()
@@ -59,12 +65,13 @@ def main() -> None:
         fleet = Fleet(Path(folder))
         loadgen = build_loadgen(Path(folder))
         try:
-            servers = {NO_RULE: started(fleet, folder, "")}
+            plain = started(fleet, folder, "")
+            servers = {name: started(fleet, folder, tap_of(*row)) for name, row in rows.items()}
             for name, row in rows.items():
-                servers[name] = started(fleet, folder, tap_of(*row))
                 await_streams(servers[name], row[0] - (row[1] == PARQUET))
-            rates = measured(servers, loadgen, arguments)
-            show(servers, rates)
+            pairs = measured(plain, servers, loadgen, arguments)
+            for name, server in servers.items():
+                show(name, server, pairs[name])
         finally:
             fleet.stop()
     for count in arguments.rules:
@@ -89,23 +96,33 @@ def started(fleet: Fleet, folder: str, tap: str) -> ServerProcess:
 
 def await_streams(server: ServerProcess, count: int) -> None:
     """Wait until a server has so many streams."""
-    while server.document("/jsz")["streams"] < count:
+    ends_s = time.perf_counter() + STREAMS_S_MAX
+    while (found := server.document("/jsz")["streams"]) < count:
+        if time.perf_counter() > ends_s:
+            problems = {it["problem"] for it in server.document("/tapz")["rules"]}
+            raise SystemExit(f"{found} of {count} streams are there: {problems}")
         time.sleep(LOOK_S)
 
 
 def measured(
-    servers: dict[str, ServerProcess], loadgen: Path, arguments: argparse.Namespace
-) -> dict[str, list[tuple[float, float]]]:
-    """Return messages a second, and messages, of each round of each server."""
+    plain: ServerProcess,
+    servers: dict[str, ServerProcess],
+    loadgen: Path,
+    arguments: argparse.Namespace,
+) -> dict[str, list[Pair]]:
+    """Return what each round has found of each server, and of the one without rules beside it."""
     options = ("pubs=1", "subs=1", f"seconds={arguments.seconds}", f"subjects={arguments.subjects}")
-    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
-    names = list(servers)
-    for turn in range(arguments.rounds):
-        first = turn % len(names)
-        for name in (*names[first:], *names[:first]):
-            done = run_loadgen(loadgen, "core", [servers[name]], *options)
-            rates[name].append((done["receive_rate"], done["published"]))
-    return rates
+    pairs: dict[str, list[Pair]] = {name: [] for name in servers}
+    orders = itertools.cycle([(False, True), (True, False)])
+    for _ in range(arguments.rounds):
+        for (name, server), order in zip(servers.items(), orders, strict=False):
+            found = {
+                is_ruled: run_loadgen(loadgen, "core", [server if is_ruled else plain], *options)
+                for is_ruled in order
+            }
+            pairs[name].append((found[False], found[True]))
+        next(orders)
+    return pairs
 
 
 def show_plane(count: int) -> None:
@@ -117,24 +134,32 @@ def show_plane(count: int) -> None:
         print(asked(name, (tapped_ns - plain_ns) / 1000, PLANE_US, " us", at_most=True))
 
 
-def show(servers: dict[str, ServerProcess], rates: dict[str, list[tuple[float, float]]]) -> None:
-    """Print medians."""
-    plain = [rate for rate, _ in rates[NO_RULE]]
-    for name, rounds in rates.items():
-        kept = [rate / other for (rate, _), other in zip(rounds, plain, strict=True)]
-        each = " ".join(f"{it:.2f}" for it in kept)
-        median = statistics.median(rate for rate, _ in rounds)
-        said = f"{name:26} {median:12,.0f} messages/s  kept {statistics.median(kept):.2f} ({each})"
-        for rule in servers[name].document("/tapz")["rules"] if name != NO_RULE else ():
-            if rule["name"] != "r" or "other" in name:
-                continue
-            total = sum(count for _, count in rounds)
-            said += f"  recorded {rule['messages'] / total:.2f}, dropped "
-            said += f"{rule['dropped'] / total:.2f}: {rule['why_dropped'] or rule['problem']}"
-        print(said)
-        if name != NO_RULE:
-            limit = KEPT_BESIDE if "other" in name else KEPT
-            print(asked(f"{name}, kept", statistics.median(kept), limit))
+def show(name: str, server: ServerProcess, pairs: list[Pair]) -> None:
+    """Print what became of the rate, and what was recorded."""
+    low, kept, high = ratios(pairs, "receive_rate")
+    rate = statistics.median(ruled["receive_rate"] for _, ruled in pairs)
+    plain_us, ruled_us = (
+        statistics.median(it["server_cpu_s_per_million"] for it in turns)
+        for turns in zip(*pairs, strict=True)
+    )
+    line = f"{name:26} {rate:12,.0f} messages/s, kept {low:.2f} {kept:.2f} {high:.2f};"
+    line += f" processor time {ruled_us:.3f} us a message, {plain_us:.3f} without"
+    rule = server.document("/tapz")["rules"][-1]
+    if "other" not in name:
+        total = sum(ruled["published"] for _, ruled in pairs)
+        line += f"; recorded {rule['messages'] / total:.2f}, dropped {rule['dropped'] / total:.2f}:"
+        line += f" {rule['why_dropped'] or rule['problem']}"
+    print(line)
+    limit = KEPT_BESIDE if "other" in name else KEPT
+    print(asked(f"{name}, kept", kept, limit), flush=True)
+
+
+def ratios(pairs: list[Pair], figure: str) -> tuple[float, float, float]:
+    """Return the quartiles of what is left of a figure where there are rules."""
+    low, middle, high = statistics.quantiles(
+        [ruled[figure] / plain[figure] for plain, ruled in pairs], n=4
+    )
+    return low, middle, high
 
 
 if __name__ == "__main__":
