@@ -99,7 +99,7 @@ def test_a_store_stays_with_its_name(fleet, tmp_path):
 
 def test_storms_of_requests_hold_nobody_up(fleet, tmp_path, connect):
     servers = shared.start(fleet, tmp_path)
-    api, publisher = connect(servers["n1"]), connect(servers["n2"])
+    api, publisher = (connect(servers[it], timeout_s=20.0) for it in ("n1", "n2"))
     assert "error" not in api("STREAM.CREATE.S", STREAM)
     storming = api.requests
     inbox = storming.listen()

@@ -1,9 +1,10 @@
 /* CRC-32C (Castagnoli), by the processor's instruction where it has one.
  *
- * Wheels are built without -march, so the processor is asked at run time. Three lanes of a kibibyte hide
- * the instruction's latency of three cycles; their sums are joined by multiplying with powers of x, which
- * tables hold for the one distance that occurs. What comes behind the three is asked for meanwhile: the
- * processor expects one row of addresses, not three short ones, and would wait for what is not in a cache.
+ * Wheels are built without -march, so the processor is asked at run time. Three lanes, of a kibibyte or
+ * shorter, hide the instruction's latency of three cycles; their sums are joined by multiplying with powers
+ * of x, which tables hold for the two distances that occur. What comes behind the three is asked for
+ * meanwhile: the processor expects one row of addresses, not three short ones, and would wait for what is
+ * not in a cache.
  */
 #ifndef FRAMEWORK_JETSTREAM_CRC32C_H
 #define FRAMEWORK_JETSTREAM_CRC32C_H
@@ -13,11 +14,13 @@
 #include <string.h>
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u /* reversed */
-#define CRC32C_LANE 1024              /* bytes */
+#define CRC32C_LONG 1024              /* bytes of a lane */
+#define CRC32C_SHORT 128
 #define CRC32C_LINE 64                /* of a cache */
 
 static uint32_t crc32c_slices[8][256];
-static uint32_t crc32c_shifts[4][256]; /* a sum, moved on by CRC32C_LANE bytes of zeros */
+static uint32_t crc32c_long_shifts[4][256]; /* a sum, moved on by CRC32C_LONG bytes of zeros */
+static uint32_t crc32c_short_shifts[4][256];
 
 static uint32_t crc32c_by_tables(uint32_t crc, const uint8_t *at, size_t length) {
     uint64_t word;
@@ -50,30 +53,35 @@ static int crc32c_has_instruction(void) { return getauxval(AT_HWCAP) >> 7 & 1; /
 #endif
 
 #ifdef CRC32C_TARGET
-static inline uint32_t crc32c_moved_on(uint32_t crc) {
-    return crc32c_shifts[0][crc & 255] ^ crc32c_shifts[1][crc >> 8 & 255] ^ crc32c_shifts[2][crc >> 16 & 255] ^
-           crc32c_shifts[3][crc >> 24];
+static inline uint32_t crc32c_moved_on(const uint32_t (*shifts)[256], uint32_t crc) {
+    return shifts[0][crc & 255] ^ shifts[1][crc >> 8 & 255] ^ shifts[2][crc >> 16 & 255] ^ shifts[3][crc >> 24];
+}
+
+/* Go on over three lanes of whole lines. */
+CRC32C_TARGET static inline __attribute__((always_inline)) uint32_t
+crc32c_of_three(uint32_t crc, const uint8_t *at, size_t lane, const uint32_t (*shifts)[256]) {
+    uint32_t second = 0, third = 0;
+    uint64_t word, second_word, third_word;
+    for (const uint8_t *end = at + lane; at < end;) {
+        for (int ahead = 3; ahead < 6; ahead++) __builtin_prefetch(at + ahead * lane);
+        for (const uint8_t *line = at + CRC32C_LINE; at < line; at += 8) {
+            memcpy(&word, at, 8);
+            memcpy(&second_word, at + lane, 8);
+            memcpy(&third_word, at + 2 * lane, 8);
+            crc = crc32c_word(crc, word);
+            second = crc32c_word(second, second_word);
+            third = crc32c_word(third, third_word);
+        }
+    }
+    return crc32c_moved_on(shifts, crc32c_moved_on(shifts, crc) ^ second) ^ third;
 }
 
 CRC32C_TARGET static uint32_t crc32c_by_instruction(uint32_t crc, const uint8_t *at, size_t length) {
-    uint64_t word, second_word, third_word;
-    while (length >= 3 * CRC32C_LANE) {
-        uint32_t second = 0, third = 0;
-        for (const uint8_t *end = at + CRC32C_LANE; at < end;) {
-            for (int lane = 3; lane < 6; lane++) __builtin_prefetch(at + lane * CRC32C_LANE);
-            for (const uint8_t *line = at + CRC32C_LINE; at < line; at += 8) {
-                memcpy(&word, at, 8);
-                memcpy(&second_word, at + CRC32C_LANE, 8);
-                memcpy(&third_word, at + 2 * CRC32C_LANE, 8);
-                crc = crc32c_word(crc, word);
-                second = crc32c_word(second, second_word);
-                third = crc32c_word(third, third_word);
-            }
-        }
-        crc = crc32c_moved_on(crc32c_moved_on(crc) ^ second) ^ third;
-        at += 2 * CRC32C_LANE;
-        length -= 3 * CRC32C_LANE;
-    }
+    uint64_t word;
+    for (; length >= 3 * CRC32C_LONG; at += 3 * CRC32C_LONG, length -= 3 * CRC32C_LONG)
+        crc = crc32c_of_three(crc, at, CRC32C_LONG, crc32c_long_shifts);
+    for (; length >= 3 * CRC32C_SHORT; at += 3 * CRC32C_SHORT, length -= 3 * CRC32C_SHORT)
+        crc = crc32c_of_three(crc, at, CRC32C_SHORT, crc32c_short_shifts);
     for (; length >= 8; at += 8, length -= 8) {
         memcpy(&word, at, 8);
         crc = crc32c_word(crc, word);
@@ -87,7 +95,7 @@ static uint32_t (*crc32c_raw)(uint32_t, const uint8_t *, size_t);
 
 /* Fill the tables and choose; once, before anything else. */
 static void crc32c_prepare(void) {
-    uint8_t zeros[CRC32C_LANE] = {0};
+    uint8_t zeros[CRC32C_LONG] = {0};
     for (uint32_t at = 0; at < 256; at++) {
         uint32_t crc = at;
         for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? CRC32C_POLYNOMIAL : 0);
@@ -99,8 +107,10 @@ static void crc32c_prepare(void) {
             crc32c_slices[slice][at] = crc32c_slices[0][crc & 255] ^ crc >> 8;
         }
     for (int byte = 0; byte < 4; byte++)
-        for (uint32_t at = 0; at < 256; at++)
-            crc32c_shifts[byte][at] = crc32c_by_tables(at << 8 * byte, zeros, CRC32C_LANE);
+        for (uint32_t at = 0; at < 256; at++) {
+            crc32c_long_shifts[byte][at] = crc32c_by_tables(at << 8 * byte, zeros, CRC32C_LONG);
+            crc32c_short_shifts[byte][at] = crc32c_by_tables(at << 8 * byte, zeros, CRC32C_SHORT);
+        }
     crc32c_raw = crc32c_by_tables;
 #ifdef CRC32C_TARGET
     if (crc32c_has_instruction()) crc32c_raw = crc32c_by_instruction;
