@@ -15,6 +15,10 @@ PLUGIN = ("-plugin", "framework_jetstream.plugin")
 _TIME = re.compile(r'"\d{4}-\d\d-\d\dT[\d:.]+Z"')
 
 
+STREAM_CREATE = 10049
+"""No error that we tell."""
+
+
 class Requests:
     """A client of one server that asks one thing at a time."""
 
@@ -118,8 +122,15 @@ class Requests:
         return got
 
     def api(self, what, payload=b"", headers=()):
-        """Return the JSON of an answer of the API."""
-        return json.loads(self.ask(f"$JS.API.{what}", payload, headers)[1])
+        """Return the JSON of an answer of the API.
+
+        It is asked again where a real server can't make the folder of a stream: it removes that of
+        one of the same name when it has told that it is deleted.
+        """
+        while True:
+            said = json.loads(self.ask(f"$JS.API.{what}", payload, headers)[1])
+            if said.get("error", {}).get("err_code") != STREAM_CREATE:
+                return said
 
     def remove_streams(self):
         """Leave no stream in the account."""
