@@ -64,7 +64,7 @@ cdef enum:
     # Of segments that a storage kind has: each has to come back first, and stays open meanwhile.
     TAIL_BYTES_MAX = 1 << 30
     # Of the log, for servers that are behind in a stream.
-    UNSAVED_SEGMENTS = 4
+    UNSAVED_SEGMENTS = 8
     # May wait to be written while more comes.
     REMOTE_SAVES_MAX = 16
     # Then what is not here is not written again.
@@ -451,8 +451,13 @@ cdef uint64_t _unsaved_bytes(const Slot* slot) noexcept nogil:
 
 
 cdef bint segments_hold(const Engine* engine, const Slot* slot) noexcept nogil:
-    """Whether a stream takes no more messages until segments are written: it gets them faster, and has much in memory."""
-    return _is_behind(engine) and _unsaved_bytes(slot) >= engine.segment_bytes // SPILL_SHARE
+    """Whether a stream takes no more messages until segments are written: it gets them faster, and has much that is in none."""
+    cdef const Messages* messages = &slot.stream.messages
+    cdef uint64_t saved = slot.segments[slot.segment_count - 1].last_seq if slot.segment_count else 0
+    if not _is_behind(engine) or messages.count == 0 or messages.last_seq <= saved:
+        return False
+    # By their mean: this is asked each time that something comes.
+    return (messages.last_seq - saved) * (messages.bytes // messages.count) >= engine.segment_bytes // SPILL_SHARE
 
 
 cdef bint _may_begin(const Engine* engine, const Slot* slot) noexcept nogil:
