@@ -29,6 +29,8 @@ QUIET_MS = 20000
 PROPOSALS_MAX = 120
 LOSING = 0.5
 """Of seeds, in which servers lose their disks."""
+SPOILING = 0.4
+"""Of seeds, in which servers can't read what entries have led to."""
 TRIES = 40
 """To put one back."""
 RESTING = 0.6
@@ -48,6 +50,7 @@ class Cluster:
         self.rng = random.Random(f"{seed} world")
         self.loss_rng = random.Random(f"{seed} losses")
         self.copy_rng = random.Random(f"{seed} copies")
+        self.spoil_rng = random.Random(f"{seed} spoils")
         self.rest_rng = random.Random(f"{seed} rests")
         self.is_resting = self.rest_rng.random() < RESTING
         self.is_calm = self.is_resting and self.rest_rng.random() < 0.7
@@ -130,6 +133,8 @@ class Cluster:
         server.group.tick()
         self.pump(server)
         self.judge.rests(server, self.now_ms)
+        if server.is_faulty:
+            self.mend(server)
 
     # -- servers
 
@@ -281,10 +286,69 @@ class Cluster:
     def may_lose(self, server_id: int) -> bool:
         """Whether, whoever counts as a voter anywhere, a majority has lost nothing even then."""
         lost = {it.id for it in self.servers.values() if it.disk.is_lost or it.is_old}
+        spoiled = {it.id for it in self.servers.values() if it.is_faulty}
         # Its own as well: what it has proposed a moment ago may be on its way.
         views = [it.voters() for it in self.servers.values() if it.id not in lost]
-        lost.add(server_id)
-        return all(len(view - lost) > len(view) // 2 for view in views if view)
+        # Who can't read its state may begin anew at any moment.
+        lost |= spoiled | {server_id}
+        is_left = not spoiled or self.is_left(server_id)
+        return is_left and all(len(view - lost) > len(view) // 2 for view in views if view)
+
+    def spoil(self) -> None:
+        """Let a server not be able to read its state, where another one has all; now and then."""
+        if not self.is_faulty:
+            return
+        self.after(self.spoil_rng.uniform(100, 1500), self.spoil)
+        server = self.servers[self.spoil_rng.choice(list(self.servers))]
+        if self.may_spoil(server.id):
+            self.faults["spoil"] += 1
+            self.judge.seen["spoiled majority"] += self.is_majority_spoiled(server.id)
+            self.stop(server.id)
+            server.is_faulty = True
+            self.after(self.spoil_rng.choice((10, 200, 1500)), self.start, server.id)
+
+    def may_spoil(self, server_id: int) -> bool:
+        """Whether another one has all, and enough are there for this one to begin anew then.
+
+        Most may be spoiled at once, while nobody has lost anything.
+        """
+        hurt = {it.id for it in self.servers.values() if it.disk.is_lost or it.is_old}
+        if hurt:
+            hurt |= {it.id for it in self.servers.values() if it.is_faulty}
+        hurt.add(server_id)
+        views = [it.voters() for it in self.servers.values()]
+        return self.is_left(server_id) and all(
+            len(view - hurt) > len(view) // 2 for view in views if view
+        )
+
+    def is_left(self, without: int) -> bool:
+        """Whether a server has all that is committed, and its state, whoever counts as a voter."""
+        hurt = {it.id for it in self.servers.values() if it.disk.is_lost or it.is_old}
+        views = [it.voters() for it in self.servers.values() if it.id not in hurt]
+        return any(
+            it.disk.last_index >= self.judge.committed_last
+            and all(it.id in view for view in views if view)
+            for it in self.servers.values()
+            if it.id not in hurt and it.id != without and not it.is_faulty
+        )
+
+    def is_majority_spoiled(self, server_id: int) -> bool:
+        spoiled = {it.id for it in self.servers.values() if it.is_faulty} | {server_id}
+        voters = self.servers[server_id].voters()
+        return len(voters & spoiled) > len(voters) // 2
+
+    def mend(self, server: Server) -> None:
+        """Do what who can't read its state does: lead no more, and begin anew when it may."""
+        group = server.group
+        if group.role is Role.LEADER and not group.transferee:
+            self.judge.seen["spoiled leader"] += 1
+            group.transfer(0)
+            self.pump(server)
+        elif group.role is Role.FOLLOWER and group.may_begin_anew:
+            self.judge.seen["begins anew"] += 1
+            self.stop(server.id)
+            server.lose()
+            self.start(server.id)
 
     def copy(self) -> None:
         """Copy a server's disk while it runs, to be put back later; now and then."""
@@ -317,7 +381,8 @@ class Cluster:
         leader = self.servers.get(self.leader_id())
         if leader is None or leader is server or copy.last_index >= server.disk.last_index:
             return False
-        if any(it.disk.is_lost or it.is_old for it in self.servers.values()) or copy.is_lost:
+        hurt = [it for it in self.servers.values() if it.disk.is_lost or it.is_old or it.is_faulty]
+        if hurt or copy.is_lost:
             return False
         before = Server(server.id, Judge(), self.settings, server.votes_begun)
         before.disk = copy
@@ -394,7 +459,7 @@ class Cluster:
             self.faults["transfer"] += server.group.transfer(rng.choice((0, *self.servers)))
         else:
             server = rng.choice(running)
-            if server.applied > server.group.snapshot_index:
+            if server.applied > server.group.snapshot_index and not server.is_faulty:
                 self.faults["compact"] += 1
                 index = rng.randint(server.group.snapshot_index + 1, server.applied)
                 server.compact(index, server.group.tail(index) if index % 4 else index)
@@ -435,7 +500,9 @@ class Cluster:
             self.judge.changes(server, was_changing=was_changing)
 
     def has_unknown_loss(self, leader: Server) -> bool:
-        """Whether a member has lost something, and its leader has not heard of it."""
+        """Whether a member has lost something, and its leader may not have heard of it."""
+        if any(it.is_faulty for it in self.servers.values()):
+            return True
         peers = [leader.group.peer(it.id) for it in self.servers.values() if it.disk.is_lost]
         return not all(it is None or it.is_lost for it in peers)
 
@@ -449,6 +516,8 @@ class Cluster:
         self.after(self.rng.uniform(0, 800), self.fault)
         if self.loss_rng.random() < LOSING:
             self.after(self.loss_rng.uniform(0, 2000), self.lose)
+        if self.spoil_rng.random() < SPOILING:
+            self.after(self.spoil_rng.uniform(0, 2000), self.spoil)
         self.after(self.copy_rng.uniform(100, 600), self.copy)
         self.run_until(FAULTY_MS)
         self.heal()
@@ -486,6 +555,7 @@ class Cluster:
         if any(
             self.servers[server_id].applied < self.last_proposal[1]
             or self.servers[server_id].disk.is_lost
+            or self.servers[server_id].is_faulty
             for server_id in members.votes
         ):
             return False

@@ -314,14 +314,38 @@ MUTANTS = (
     Mutant(
         "votes with a disk that is lost",
         "_elections",
-        "raft.is_faulty or raft.loss:",
-        "raft.is_faulty or (raft.loss and not ({on})):",
+        "raft.is_mute or raft.loss:",
+        "raft.is_mute or (raft.loss and not ({on})):",
+    ),
+    Mutant(
+        "stands though it can't read its state, and others have all",
+        "_elections",
+        "raft.is_faulty and not raft.may_stand:",
+        "raft.is_faulty and not raft.may_stand and not ({on}):",
+    ),
+    Mutant(
+        "does not stand for what others lack if it can't read its state",
+        "_elections",
+        "        raft.may_stand = True\n",
+        "        raft.may_stand = not ({on})\n",
+    ),
+    Mutant(
+        "asks the same server for a state again and again",
+        "_catching_up",
+        "else raft.fetch.failed + 1",
+        "or ({on}) else raft.fetch.failed + 1",
+    ),
+    Mutant(
+        "lets others lose their states though its own can't be read",
+        "_losses",
+        "if raft.is_faulty:\n        return False",
+        "if raft.is_faulty and not ({on}):\n        return False",
     ),
     Mutant(
         "stands with a disk that is lost",
         "_elections",
-        "raft.is_set_aside or raft.is_faulty or raft.loss or not",
-        "raft.is_set_aside or raft.is_faulty or (raft.loss and not ({on})) or not",
+        "raft.is_set_aside or raft.is_mute or raft.loss or not",
+        "raft.is_set_aside or raft.is_mute or (raft.loss and not ({on})) or not",
     ),
     Mutant(
         "lets a lease rest on who has lost something",

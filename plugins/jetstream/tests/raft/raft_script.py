@@ -2,6 +2,7 @@
 
     server 1 log=1,1,4 term=4    a server; its members are those of the last `members`;
                                  stranger=: it knows of none; faulty=: it can't read its state;
+                                 mute=: nor entries that it had;
                                  lost=: its disk has lost everything; of one that is there
                                  already: it got another disk
     members 1 2 3 4?             who votes, and who learns only
@@ -102,6 +103,7 @@ class Script:
         server.disk.term = int(fields.get("term", max(terms, default=0)))
         server.disk.vote = int(fields.get("vote", 0))
         server.is_faulty = "faulty" in fields
+        server.is_mute = "mute" in fields
         server.disk.is_lost = "lost" in fields
         server.start()
         server.was_old = is_another

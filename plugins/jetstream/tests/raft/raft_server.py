@@ -124,6 +124,8 @@ class Server:
         self.led_term = 0
         self.is_faulty = False
         """Whether it can't read what entries have led to."""
+        self.is_mute = False
+        """Whether it can't read entries either."""
         self.disk_before = Disk()
         """What it has lost last."""
         self.had_index = 0
@@ -154,6 +156,7 @@ class Server:
             members=disk.snapshot.votes or self.votes_begun,
             entries=list(self.log.values()),
             is_faulty=self.is_faulty,
+            is_mute=self.is_mute,
             is_lost=disk.is_lost,
             hibernates=self.hibernates,
         )
@@ -184,6 +187,7 @@ class Server:
     def lose(self) -> None:
         """Lose all that is on the disk, while it is stopped."""
         self.disk_before, self.disk = self.disk, Disk(is_lost=True)
+        self.is_faulty = False
         self.acknowledged = (0, 0)
         self.judge.forgets(self)
 

@@ -13,14 +13,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 from raft_cluster import Cluster
 
 SEEDS = 1000
-CHUNK = 50
+CHUNK = 100
 FAULTS = (
     *("stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"),
-    *("lose", "old copy"),
+    *("lose", "old copy", "spoil"),
 )
 RARE = (
     *("election", "transfer", "compact", "range", "piece", "log replaced", "cut", "add_learner"),
     *("restored", "old copy found out", "hibernates", "range of what is in a state"),
+    *("spoiled majority", "begins anew"),
 )
 """What each part of the seeds comes to, or they say less than they seem to."""
 

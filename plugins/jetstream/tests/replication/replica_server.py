@@ -127,6 +127,8 @@ class ReplicaServer:
         self.starts = 0
         self.is_up = False
         self.is_paused = False
+        self.is_faulty = False
+        """Whether it can't read its state: only engines have one."""
         self.round: list[tuple] | None = None
         """What is being done on the disk."""
         self.frames: list[tuple[int, bytes]] = []

@@ -256,7 +256,7 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
     elif command.verb == GROUP_STATE:
         _say(engine, group.replica.raft, command)
     elif command.verb == RESIGN:
-        group.replica.raft.is_faulty = True
+        group.replica.raft.is_faulty = group.replica.raft.is_mute = True
         transfer_begin(group.replica.raft, 0)
         answer_made(engine, command.id, 0, 0)
     elif command.verb == SET_ASIDE:

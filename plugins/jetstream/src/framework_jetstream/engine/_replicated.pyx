@@ -345,7 +345,7 @@ cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept no
             stays = True
     if group.leads_term and (not _leads(replica) or group.leads_term != replica.raft.term):
         group_follow(engine, group)
-    if is_applied and not group.leads_term and _leads(replica):
+    if is_applied and not group.leads_term and _leads(replica) and not replica.raft.is_faulty:
         _lead(engine, group)
     if is_applied and group.slot != NULL:
         _settle_direct(engine, group)

@@ -4,6 +4,9 @@ What is committed is the same everywhere, and in every later term. So a range of
 leader or not, and is appended from the follower's own commit index on, where all logs agree. One request is on its way at a time: a
 follower takes no more than it can write, and the leader's turn is not spent on it. Who does not answer is not asked again next.
 
+A state that does not come, or is not whole, is asked of the next server that has one: who gives it may not know that it is damaged, and who
+knows gives none.
+
 A snapshot that another one has taken the place of meanwhile is left, and that one fetched from its begin. The caller may have some of it,
 out of the one before, and says where to go on (`fetch_from`).
 """
@@ -69,8 +72,10 @@ cdef void _ask(Raft* raft) noexcept nogil:
 
 cdef void fetch_give_up(Raft* raft) noexcept nogil:
     """Ask somebody else, when the leader says again that there is something to fetch."""
+    if raft.fetch.of_snapshot:
+        raft.fetch.failed = 0 if raft.fetch.source == raft.leader else raft.fetch.failed + 1
     raft.fetch.is_out = raft.fetch.of_snapshot = raft.fetch.is_whole = raft.fetch.is_due = False
-    raft.fetch.source = raft.fetch.holder = 0
+    raft.fetch.source = raft.fetch.holder = raft.fetch.passed = 0
 
 
 cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil:
@@ -109,12 +114,19 @@ cdef void _begin_snapshot(Raft* raft) noexcept nogil:
 
 cdef void _compacted(Raft* raft, const RaftMessage* message) noexcept nogil:
     """Fetch a state where entries are gone everywhere: the leader, who is asked last, has them for longest. Others can give it as well."""
-    cdef uint64_t holder = raft.fetch.holder if raft.fetch.holder else message.sender
+    cdef uint64_t holder = raft.fetch.holder
+    cdef uint32_t passed = raft.fetch.passed
+    cdef bint is_last = not raft.leader or message.sender == raft.leader
     fetch_give_up(raft)
     if message.index <= raft.commit:
         return
-    if raft.leader and message.sender != raft.leader:
+    if not holder and (is_last or passed >= raft.fetch.failed):
+        holder = message.sender
+    elif not holder:
+        passed += 1
+    if not is_last:
         raft.fetch.holder = holder
+        raft.fetch.passed = passed
         _ask(raft)
         return
     raft.fetch.source = holder
@@ -272,6 +284,7 @@ cdef void _go_on(Raft* raft) noexcept nogil:
 
 cdef void _end_snapshot(Raft* raft) noexcept nogil:
     raft.fetch.is_whole = raft.fetch.of_snapshot = False
+    raft.fetch.failed = 0
     if raft.fetch.snapshot_index > raft.commit and raft.role == FOLLOWER:
         _install(raft)
         if raft.leader:

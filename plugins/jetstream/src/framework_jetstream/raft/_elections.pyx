@@ -3,6 +3,9 @@
 A server that heard of a leader within `election_ticks`, or was started within them, votes for nobody unless the leader wants it: this is
 what a lease rests on (`_reads.pyx`), and it keeps servers that were removed from disturbing (4.2.3). So a leader that is not heard by a
 majority any more gives up by itself.
+
+Who can't read what entries have led to has its log, and its votes: it votes as anybody. It does not stand, for others can lead who have
+all; unless one of these asks for its vote and lacks entries that are here. Then it leads until that one has them, and hands over to it.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -59,7 +62,9 @@ cdef void _tally(Raft* raft) noexcept nogil:
 cdef void stand(Raft* raft) noexcept nogil:
     """Ask whether an election could be won, before there is one (thesis 9.6)."""
     raft_catch_up(raft)
-    if raft.role == LEADER or raft.is_set_aside or raft.is_faulty or raft.loss or not is_voter(raft, raft.id):
+    if raft.role == LEADER or raft.is_set_aside or raft.is_mute or raft.loss or not is_voter(raft, raft.id):
+        return
+    if raft.is_faulty and not raft.may_stand:
         return
     become_pre_candidate(raft)
     peer_of(raft, raft.id).vote = VOTE_GRANTED
@@ -146,9 +151,12 @@ cdef void vote_asked(Raft* raft, const RaftMessage* message) noexcept nogil:
     cdef bint is_free = raft.vote == message.sender or (not raft.vote and not raft.leader)
     if message.kind == PRE_VOTE and message.term > raft.term:
         is_free = True
-    if raft.is_faulty or raft.loss:
+    if raft.is_mute or raft.loss:
         is_free = False
-    if not is_free or not _is_up_to_date(raft, message):
+    if not _is_up_to_date(raft, message):
+        raft.may_stand = True
+        is_free = False
+    if not is_free:
         vote_refuse(raft, message)
         return
     if message.kind == PRE_VOTE:

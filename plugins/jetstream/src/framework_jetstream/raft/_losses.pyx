@@ -162,11 +162,13 @@ cdef void barriers_propose(Raft* raft) noexcept nogil:
 cdef bint _are_enough_without(const Raft* raft, const RaftPeer* peer) noexcept nogil:
     """Return whether a majority of voters has said in this term that it has lost nothing, also when a peer does not count.
 
-    Of several that can't read what they have it is one peer's turn: the first one's.
+    Of several that can't read what they have it is one peer's turn: the first one's. None may lose it whose leader can't give it.
     """
     cdef const RaftPeer* other
     cdef uint32_t at, voters = 0, heard = 0
     cdef bint is_behind = False
+    if raft.is_faulty:
+        return False
     for at in range(raft.peer_count):
         other = &raft.peers[at]
         voters += other.is_voter

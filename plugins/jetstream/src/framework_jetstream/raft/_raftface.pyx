@@ -148,6 +148,7 @@ cdef class RaftGroup:
         members: Of the snapshot, or of the start; None: it is told.
         entries: The log that was durable.
         is_faulty: Whether what entries have led to can't be read.
+        is_mute: Whether entries can't be read either.
         is_lost: Whether what was durable is lost; then there are no entries.
         hibernates: Whether it may; a version that does not know of it refuses frames that tell of it.
     """
@@ -161,7 +162,7 @@ cdef class RaftGroup:
     def __cinit__(
         self, *, uint64_t group, uint64_t server, uint64_t seed, settings: Settings, hard_state: tuple[int, int] = (0, 0),
         snapshot: tuple[int, int] = (0, 0), members: dict[int, bool] | None = None, entries: list[Entry] | None = None,
-        is_faulty: bool = False, is_lost: bool = False, hibernates: bool = False,
+        is_faulty: bool = False, is_mute: bool = False, is_lost: bool = False, hibernates: bool = False,
     ) -> None:
         cdef RaftSettings wanted = settings_of(settings)
         cdef RaftMembers begun
@@ -179,7 +180,8 @@ cdef class RaftGroup:
             data = <bytes> entry.data
             assert raft_restore(self.raft, entry.term, entry.kind, data, <uint32_t> len(data)), "no entry"
             self.held[self.raft.log.last_index] = data
-        self.raft.is_faulty = is_faulty
+        self.raft.is_faulty = is_faulty or is_mute
+        self.raft.is_mute = is_mute
         if is_lost:
             raft_lose(self.raft)
 
@@ -424,6 +426,16 @@ cdef class RaftGroup:
     def is_hibernating(self) -> bool:
         """Whether it expects to hear nothing."""
         return bool(self.raft.is_hibernating)
+
+    @property
+    def transferee(self) -> int:
+        """Who is to lead, as its leader wants it; 0: it goes on."""
+        return self.raft.transferee
+
+    @property
+    def may_begin_anew(self) -> bool:
+        """Whether its leader says so to who can't read what entries have led to."""
+        return self.raft.may_begin_anew
 
     @property
     def loss(self) -> int:

@@ -87,6 +87,7 @@ cdef void leader_was_heard(Raft* raft, uint64_t leader) noexcept nogil:
         raft.claim.sender = 0
     raft.elapsed = 0
     raft.heard_ticks = 0
+    raft.may_stand = False
     raft.starting_tries = 0
 
 

@@ -244,6 +244,8 @@ cdef struct RaftFetch:  # what this server fetches
     uint64_t goal  # committed up to here at the leader; 0: nothing is fetched
     uint64_t source
     uint64_t holder  # said that entries are gone, and can give a state; 0: nobody
+    uint32_t failed  # so many of those, one after the other, did not give one that is whole
+    uint32_t passed  # and so many are passed over now
     uint64_t asked_tick
     uint32_t turn  # whose turn it is to be asked
     bint is_out
@@ -292,7 +294,9 @@ cdef struct Raft:
     uint32_t quiet_ticks  # since anything was appended
     # Who is what.
     uint8_t role
-    bint is_faulty  # what entries have led to can't be read here: no votes, no candidate
+    bint is_faulty  # what entries have led to can't be read here
+    bint is_mute  # nor may it vote: entries that were durable can't be read either, or its caller has failed
+    bint may_stand  # is_faulty, and the log has what a candidate lacks: see `stand`
     bint may_begin_anew  # the leader says so: then its caller drops the group, and opens it as one that is lost
     bint is_set_aside  # it hears nobody, and all that is durable here counts as committed
     uint64_t loss  # what was durable is lost here: a number that tells this loss from all others; 0: nothing is

@@ -500,7 +500,7 @@ cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:
         if replica == NULL or entry.kind == GROUP:
             return True
         if not replicas.is_begun and not restore(replicas, replica, entry):
-            replica.raft.is_faulty = True
+            replica.raft.is_faulty = replica.raft.is_mute = True
     while replicas.applying != NULL:
         replica = replicas.applying
         raft_applied(replica.raft, replica.given)
