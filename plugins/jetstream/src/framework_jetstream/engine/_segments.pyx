@@ -31,7 +31,9 @@ from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.replication._replica_log cimport placed_at
-from framework_jetstream.replication._replicas cimport Replica, replica_can_snapshot, replica_log_bytes, replica_snapshot
+from framework_jetstream.replication._replicas cimport (
+    Replica, replica_can_snapshot, replica_log_bytes, replica_restate, replica_snapshot,
+)
 from framework_jetstream.store._block cimport block_resident
 from framework_jetstream.store._bodies cimport BodyReader, bodies_begin, bodies_end, bodies_index
 from framework_jetstream.store._pages cimport plain_bytes
@@ -319,7 +321,9 @@ cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
     cdef bint done
     if text == NULL:
         return False
-    if group.replica != NULL:
+    if group.replica != NULL and slot.job.index == group.replica.raft.log.snapshot_index:
+        done = replica_restate(engine.replicas, group.replica, text, <uint32_t> length)
+    elif group.replica != NULL:
         done = replica_snapshot(engine.replicas, group.replica, slot.job.index, text, <uint32_t> length, tail_bytes(engine, slot))
     else:
         done = log_snapshot(engine.log, group.number, slot.job.index, log_group(engine.log, group.number).term, text, <uint32_t> length)
@@ -365,6 +369,11 @@ cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
     segment_job_free(job)
 
 
+cdef bint _may_be_said(const Replica* replica, uint64_t index) noexcept nogil:
+    """Whether a state up to an index can be kept: a later one, or the one that is kept, in segments that were written again."""
+    return replica_can_snapshot(<Replica*> replica, index) or (index != 0 and index == replica.raft.log.snapshot_index)
+
+
 cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogil:
     """Whether a segment can be written again now that is damaged, or was not written with the key of now."""
     cdef const Replica* replica = slot.group.replica
@@ -373,7 +382,7 @@ cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogi
         return False
     if slot.stream.limits.storage_kind and engine.rekeying in (REKEYING_OVER, REKEYING_REMOVES):
         return False
-    if replica != NULL and not replica_can_snapshot(<Replica*> replica, replica.raft.applied):
+    if replica != NULL and not _may_be_said(replica, replica.raft.applied):
         return False
     for at in range(slot.segment_count):
         if slot.segments[at].bytes == 0:
@@ -388,7 +397,7 @@ cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
         return True
     if not job.is_done:
         return False
-    if slot.group.replica != NULL and not replica_can_snapshot(slot.group.replica, job.index):
+    if slot.group.replica != NULL and not _may_be_said(slot.group.replica, job.index):
         # A later state has come meanwhile, or it is not known any more who were members then.
         _remove_written(engine, job)
         slot.job = NULL
@@ -405,6 +414,9 @@ cdef bint replica_is_held(const Engine* engine, const Slot* slot) noexcept nogil
     cdef const Replica* replica = slot.group.replica
     if replica.is_held or replica.snapshot_index:
         return True
+    if segments_are_bad(engine, slot):
+        # Who fetches it could not use it.
+        return False
     return pieces_hold_bytes(engine, slot) > 0 and (
         replica_log_bytes(engine.replicas, replica, replica.raft.log.snapshot_index + 1)
         <= min(tail_bytes(engine, slot), pieces_hold_bytes(engine, slot))

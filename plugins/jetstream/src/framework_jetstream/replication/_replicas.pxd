@@ -185,6 +185,8 @@ cdef void replicas_turn(Replicas* replicas) noexcept nogil
 cdef bint replica_snapshot(
     Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length, uint64_t tail_bytes_max
 ) noexcept nogil
+# The state that is kept says the same by other means, such as segments that were written again. False: the log has no room now.
+cdef bint replica_restate(Replicas* replicas, Replica* replica, const char* state, uint32_t length) noexcept nogil
 # Somebody fetches what is behind an entry, or the state up to it: see `replica_leave`.
 cdef void replica_gives(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil
 cdef void replica_leave(Replicas* replicas, Replica* replica, uint64_t tail_bytes_max) noexcept nogil

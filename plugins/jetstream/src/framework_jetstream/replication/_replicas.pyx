@@ -578,6 +578,14 @@ cdef bint replica_snapshot(
     return True
 
 
+cdef bint replica_restate(Replicas* replicas, Replica* replica, const char* state, uint32_t length) noexcept nogil:
+    cdef RaftMembers members
+    cdef size_t kept_bytes
+    if snapshot_read(replicas, replica, &members, &kept_bytes) == NULL:
+        return False
+    return snapshot_keep(replicas, replica, members.index, replica.raft.log.snapshot_term, &members, state, length)
+
+
 cdef void replica_arrived(Replicas* replicas, Replica* replica, char* state, size_t length) noexcept nogil:
     replica_touch(replicas, replica)
     free(replica.incoming)
