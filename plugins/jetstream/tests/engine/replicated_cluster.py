@@ -24,7 +24,7 @@ from framework_jetstream.log import Effect
 from framework_jetstream.raft.records import MessageKind
 from msgspec.structs import replace
 from raft_cluster import FAULTY_MS, LOSING, QUIET_MS, Cluster
-from raft_judge import demand
+from raft_judge import BrokenError, demand
 from replicated_server import Judge, ReplicatedServer, payload_of
 from typing_extensions import override
 
@@ -51,6 +51,10 @@ def as_older(frame: bytes) -> bytes:
             MESSAGE_HEAD.pack_into(made, at, length, kind, *middle, 0)
         at += length
     return bytes(made)
+
+
+class BeyondRepairError(BrokenError):
+    """Servers don't agree, and can't: too much is lost at once."""
 
 
 class ReplicatedCluster(Cluster):
@@ -241,6 +245,13 @@ class ReplicatedCluster(Cluster):
                     self.published += 1
             server.publish(numbers)
 
+    def store(self, server: ReplicatedServer, count: int) -> None:
+        """Publish so many messages to a server, and let time pass."""
+        server.publish(list(range(self.published, self.published + count)))
+        self.published += count
+        self.pump(server)
+        self.run_until(self.now_ms + 200)
+
     def work_with_consumer(self, server: ReplicatedServer) -> None:
         if self.rng.random() < 0.5:
             server.pull()
@@ -300,11 +311,11 @@ class ReplicatedCluster(Cluster):
         )
 
     def answer_of(
-        self, server: ReplicatedServer, verb: Verb, *numbers: int
+        self, server: ReplicatedServer, verb: Verb, *numbers: int, number: int = 0
     ) -> tuple[int, tuple[int, ...], bytes]:
         """Return what a server answers at once; a status of -1: it waits for others."""
         said: list[tuple[int, tuple[int, ...], bytes]] = []
-        server.ask(verb, server.stream, lambda *it: said.append(it), numbers=numbers)
+        server.ask(verb, number or server.stream, lambda *it: said.append(it), numbers=numbers)
         for _ in range(50):
             if said:
                 break
@@ -349,6 +360,49 @@ class ReplicatedCluster(Cluster):
         numbers = [int(it.split()[0]) for it in first.values()]
         demand(len(numbers) == len(set(numbers)), "a message is stored twice")
 
+    def why_not(self) -> str:
+        """Say why servers can't agree, whatever they do; nothing: they could.
+
+        A majority has to remember what it has acknowledged, and a server has to have all that
+        clients were told of, with a state that can be read.
+        """
+        numbers = [it for it, seq in self.judge.acked.items() if seq not in self.judge.gone]
+        on_disks = {it.id: it.on_disk(numbers) for it in self.servers.values()}
+        gone = set(numbers).difference(*on_disks.values())
+        if gone:
+            return f"{len(gone)} acknowledged messages are on no disk any more"
+        for of in GroupOf:
+            lost = [it.id for it in self.servers.values() if self.lacks(it, of)[1]]
+            if len(lost) > len(self.servers) // 2:
+                return f"{lost} have lost what they had acknowledged to the {of.name}'s group"
+        whole = [
+            it.id
+            for it in self.servers.values()
+            if on_disks[it.id].issuperset(numbers) and not any(self.lacks(it, GroupOf.STREAM))
+        ]
+        return "" if whole else "no server has all, nor can one get the rest"
+
+    def lacks(self, server: ReplicatedServer, of: GroupOf) -> tuple[bool, bool]:
+        """Return whether a server can't read its state in a group, and whether it lost entries."""
+        number = {GroupOf.STREAM: server.stream, GroupOf.CONSUMER: server.consumer}
+        numbers = self.answer_of(
+            server, Verb.GROUP_STATE, of, number=number.get(of, server.control)
+        )[1]
+        return bool(numbers[12]), bool(numbers[13])
+
+    def check_refused(self) -> None:
+        """Nothing that is served is wrong, and servers say that something is lost."""
+        is_said = False
+        for server in self.servers.values():
+            is_said = is_said or any(any(self.lacks(server, of)) for of in GroupOf)
+            found = self.messages_of(server, self.last_seq_of(server))
+            for number, seq in self.judge.acked.items():
+                demand(
+                    seq not in found or found[seq] == payload_of(number),
+                    f"sequence {seq} is another message than {number}",
+                )
+        demand(is_said, f"no agreement, and nobody says why: {self.state()}")
+
     @override
     def run(self) -> Self:
         """Let anything happen, then heal everything, and see that all go on."""
@@ -368,7 +422,12 @@ class ReplicatedCluster(Cluster):
             self.after(self.loss_rng.uniform(0, 2000), self.lose)
         self.run_until(FAULTY_MS)
         self.heal()
-        demand(self.run_until(self.now_ms + QUIET_MS, self.agree), f"no agreement: {self.state()}")
+        if not self.run_until(self.now_ms + QUIET_MS, self.agree):
+            self.check_refused()
+            if why := self.why_not():
+                msg = f"no agreement, {why}: {self.state()}"
+                raise BeyondRepairError(msg)
+            demand(False, f"no agreement: {self.state()}")  # noqa: FBT003
         self.check()
         told = self.judge
         self.seen += Counter(

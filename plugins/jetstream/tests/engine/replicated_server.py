@@ -37,7 +37,7 @@ from raft_judge import demand
 from framework.testing.simulation import SimulatedDisk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from framework_jetstream.api.saved import Restored
     from framework_jetstream.raft.records import Settings
@@ -79,6 +79,11 @@ CONSUMER_CONFIG = ConsumerConfig(
 def payload_of(number: int) -> bytes:
     """Return what a message has."""
     return b"%d " % number + b"x" * (number * 37 % 700)
+
+
+def header_of(number: int) -> bytes:
+    """Return what stands before that."""
+    return b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n" % number
 
 
 @dataclass
@@ -416,6 +421,13 @@ class ReplicatedServer:
                 self.disk.flip(name, self.rng.randrange(length), self.rng.randrange(8))
         return "flip"
 
+    def on_disk(self, numbers: Iterable[int]) -> set[int]:
+        """Return those of some messages that its disk has, bit by bit, wherever that is."""
+        data = b"\n".join(
+            disk.read(name) for disk in (self.disk, self.segment_disk) for name in disk.names()
+        )
+        return {it for it in numbers if header_of(it) + payload_of(it) in data}
+
     def look_at_losses(self) -> None:
         """Find out whether all is whole again, and durable."""
         found: list[bool] = []
@@ -635,7 +647,7 @@ class ReplicatedServer:
                     SUBJECTS,
                     b"s.%d" % (number % 5),
                     b"r.%d" % number,
-                    b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n" % number,
+                    header_of(number),
                     payload_of(number),
                 )
                 for number in numbers

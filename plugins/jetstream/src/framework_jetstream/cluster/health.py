@@ -22,7 +22,7 @@ LAG_MAX: Final = 64
 """Entries of the meta group that may not be applied yet by who is current."""
 
 
-_HOW: Final = "other servers give it back, as soon as a majority of them is there"
+_HOW: Final = "other servers give it back, as soon as a majority is there, and one that has all"
 _REPAIRS: Final = (
     f"JetStream is repairing {{what}} '{{name}}': something of it is lost here{{lost}}; {_HOW}"
 )
