@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import pytest
 from framework_tap.config import TapRule
 from framework_tap.file_sink import FileSink
+from framework_tap.frames import EMPTY
 from framework_tap.limits import MAKE_RETRY_S
 from framework_tap.make_turns import MakeTurns
 from framework_tap.processors import Processors
@@ -24,13 +25,15 @@ HOUR_S = 3600.0
 class World:
     """A recorder and its rule; nothing comes but what a test says."""
 
-    def __init__(self, sink):
+    def __init__(self, sink, plan=None):
         self.dispatcher = SimulatedDispatcher()
-        self.plan = RulePlan("r", "$G", RULE, INBOX)
+        self.plan = plan or RulePlan("r", "$G", RULE, INBOX)
+        self.maker = Mock()
+        self.maker.make.return_value = EMPTY
         self.log = Mock()
         system = ActorSystem(self.dispatcher)
         self.recorder = system.spawn(
-            Recorder, plan=self.plan, maker=Mock(), sink=sink, unix_ns=self.dispatcher.now_ns,
+            Recorder, plan=self.plan, maker=self.maker, sink=sink, unix_ns=self.dispatcher.now_ns,
             processors=Processors(read=str), log=self.log,
         )  # fmt: skip
         self.dispatcher.run_for(10 * LOOK_S)
@@ -110,6 +113,20 @@ def test_each_reason_for_drops_is_logged_once_a_minute():
 
     reasons = [call.kwargs["reason"] for call in world.log.warning.call_args_list]
     assert 2 * ["folder x takes no more at a time", "the disk is full"] == reasons
+
+
+def test_what_has_come_before_a_recorder_began_is_recorded():
+    sink = Mock(problem="", place="x", is_written_idle=False)
+    sink.wait_s.return_value = None
+    sink.take_lost.return_value = 0
+    batch = Full()
+    batch.count = 7
+    plan = RulePlan("r", "$G", RULE, INBOX)
+    next(plan.taps()).receive(batch)
+    world = World(sink, plan)
+
+    [call] = world.maker.make.call_args_list
+    assert 7 == call.args[2]
 
 
 def test_a_rule_into_files_that_finds_nothing_takes_no_turns(tmp_path):

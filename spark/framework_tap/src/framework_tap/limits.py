@@ -16,6 +16,8 @@ MAKE_RETRY_S: Final = 15.0
 """Between two attempts to make the stream, at most: 10,000 rules may have none."""
 MAKE_RETRY_FIRST_S: Final = 0.25
 """Between the first two; twice as long between the next ones."""
+RECORDERS_A_TURN: Final = 128
+"""That are stopped or started in one turn of the control loop: each takes some 50 us."""
 MAKES_AT_ONCE: Final = 16
 """Sinks of an account that wait for a stream to be made; others wait for their turn to ask."""
 REQUESTS_MAX: Final = 65_536

@@ -165,6 +165,7 @@ class Recorder(Component):
         self._plan.sink = self._sink
         self._sink.open(self._look_now)
         self._look_after()
+        self._consider()  # it may have come before
 
     @override
     def on_receive(self, message: object) -> None:
