@@ -14,7 +14,6 @@ sockets.
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import statistics
 import tempfile
@@ -113,15 +112,11 @@ def measured(
     """Return what each round has found of each server, and of the one without rules beside it."""
     options = ("pubs=1", "subs=1", f"seconds={arguments.seconds}", f"subjects={arguments.subjects}")
     pairs: dict[str, list[Pair]] = {name: [] for name in servers}
-    orders = itertools.cycle([(False, True), (True, False)])
-    for _ in range(arguments.rounds):
-        for (name, server), order in zip(servers.items(), orders, strict=False):
-            found = {
-                is_ruled: run_loadgen(loadgen, "core", [server if is_ruled else plain], *options)
-                for is_ruled in order
-            }
-            pairs[name].append((found[False], found[True]))
-        next(orders)
+    for turn in range(arguments.rounds):
+        for at, (name, server) in enumerate(servers.items()):
+            order = (plain, server) if (turn + at) % 2 else (server, plain)
+            found = {it: run_loadgen(loadgen, "core", [it], *options) for it in order}
+            pairs[name].append((found[plain], found[server]))
     return pairs
 
 
