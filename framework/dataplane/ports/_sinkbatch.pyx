@@ -28,6 +28,8 @@ cdef enum:
     # Of batches as large as this some are kept for whichever sink fills another one: memory that is new to the process is slow.
     SPARE_BYTES_MIN = 65536
     SPARES_MAX = 8
+    # Of all of them: eight with messages of a mebibyte, one of the 8 MiB that NATS advises as the longest. More is freed.
+    SPARES_BYTES_MAX = 16777216
     # How long a tap's batch waits for more while the loop is busy.
     GATHER_NS = 1000000
     # The unit in which rows of taps tell when they came; 65,535 of it are many times what a batch waits.
@@ -35,6 +37,8 @@ cdef enum:
 
 cdef void* spares[SPARES_MAX]
 # Batches of all planes of this process; swapped, atomically.
+cdef int64_t spare_bytes
+# Of those that are there, or about to be; added, atomically.
 
 
 # ---- the loop's side ---------------------------------------------------------------------------------------------------
@@ -63,10 +67,12 @@ cdef void batch_free(SinkBatch* batch) noexcept nogil:
     atomic_add(&batch.sink.returned_beside, batch.beside)
     sink_release(batch.sink)
     if batch.capacity >= SPARE_BYTES_MIN:
-        for at in range(SPARES_MAX):
-            batch = <SinkBatch*> swap_pointer(&spares[at], batch)
-            if batch == NULL:
-                return
+        if atomic_add(&spare_bytes, batch.capacity) <= SPARES_BYTES_MAX:
+            for at in range(SPARES_MAX):
+                batch = <SinkBatch*> swap_pointer(&spares[at], batch)
+                if batch == NULL:
+                    return
+        atomic_add(&spare_bytes, -<int64_t> batch.capacity)
     free(batch.messages)
     free(batch.chars)
     free(batch)
@@ -80,6 +86,7 @@ cdef SinkBatch* _spare() noexcept nogil:
     for at in range(SPARES_MAX):
         batch = <SinkBatch*> swap_pointer(&spares[at], NULL)
         if batch != NULL:
+            atomic_add(&spare_bytes, -<int64_t> batch.capacity)
             kept = batch[0]
             memset(batch, 0, sizeof(SinkBatch))
             batch.messages, batch.room = kept.messages, kept.room

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import os
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.dataplane import Coding, LinkKind, PlaneLimits, WebSocketFrames
 from framework.testing.websocket import deflated, frame_bytes
 from framework.tests.dataplane.conftest import Peer, Talk
+from framework.tests.dataplane.memory import allocated
 from framework.wire.s2 import encode
 
 if TYPE_CHECKING:
@@ -22,29 +21,6 @@ KIB = 1_024
 CONNECT = b'CONNECT {"verbose":false}\r\n'
 NOISE = os.urandom(60_000)
 PUBLISHED = b"PUB a %d\r\n%b\r\n" % (len(NOISE), NOISE)
-
-
-class _Arena(ctypes.Structure):
-    """What glibc tells of its memory."""
-
-    _fields_: ClassVar = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena", "ordblks", "smblks", "hblks", "hblkhd",
-            "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
-        )
-    ]  # fmt: skip
-
-
-def allocated() -> int:
-    """Return the bytes that are allocated, those that the kernel gave at once among them."""
-    libc = ctypes.CDLL(None)
-    if not hasattr(libc, "mallinfo2"):
-        pytest.skip("this C library does not tell")
-    libc.mallinfo2.restype = _Arena
-    gc.collect()
-    told = libc.mallinfo2()
-    return int(told.uordblks + told.hblkhd)
 
 
 def held_by_each(begin: Callable[[Talk], Peer], *said: bytes) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from framework.dataplane import Delivered, LinkKind, Overflow
+from framework.dataplane import Delivered, LinkKind, Overflow, PlaneLimits
+from framework.tests.dataplane.conftest import Talk
+from framework.tests.dataplane.memory import allocated
 
-if TYPE_CHECKING:
-    from framework.tests.dataplane.conftest import Talk
+MIB = 1 << 20
+SPARES_BYTES_MAX = 16 * MIB
+"""What the plane keeps of batches that nobody holds."""
 
 
 def _messages(talk: Talk) -> list[tuple[bytes, bytes, bytes, bytes]]:
@@ -81,6 +82,20 @@ def test_what_is_held_stays_as_it_is_while_batches_that_were_let_go_of_are_fille
         assert (b"s" + letter * 200) * 5000 == b"".join(batches(letter))
 
     assert (b"s" + b"a" * 200) * 5000 == b"".join(held)
+
+
+@pytest.mark.parametrize("payload_bytes", [5 * MIB, 20 * MIB])
+def test_of_batches_that_nobody_holds_so_many_bytes_stay(payload_bytes: int) -> None:
+    talk = Talk(PlaneLimits(max_payload=64 * MIB))
+    talk.core.subscribe_sink(0, b"s", bytes_max=1 << 40)
+    client = talk.client()
+    line = b"PUB s %d\r\n%b\r\n" % (payload_bytes, bytes(payload_bytes))
+    for _ in range(10):
+        client.say(line)
+    held = allocated()
+    talk.events.clear()
+
+    assert held - allocated() >= 10 * payload_bytes - SPARES_BYTES_MAX
 
 
 def test_what_is_held_counts_until_it_is_let_go(talk: Talk) -> None:
