@@ -116,6 +116,11 @@ def test_who_has_lost_something_gets_it_back_while_others_have_damage_too(first:
     assert seen["beyond repair"] <= BEYOND_REPAIR_MAX
 
 
+@pytest.mark.parametrize("seed", [146, 173, 254, 256, 285, 327, 505])
+def test_seeds_in_which_a_server_had_all_and_could_not_give_it(seed: int) -> None:
+    ReplicatedCluster(seed, hides=True).run()
+
+
 def damaged(server: ReplicatedServer) -> None:
     """Flip a bit of a message in each segment of a server."""
     for name in server.segment_disk.names():
@@ -161,12 +166,12 @@ def test_who_gives_a_state_that_others_refuse_finds_out_that_it_is_damaged() -> 
 
 
 def test_a_state_comes_from_the_leader_where_others_can_not_give_it() -> None:
-    """A follower has damage that was found; who is new is told by it first that it has a state."""
+    """A follower has damage that was found, and says first to who lost its disk that it has one."""
     cluster = three_of_which_one_is_behind()
     leader = cluster.leaders()[0]
     other = cluster.servers[3 - leader.id]
     damaged(other)
-    other.is_hurt = True
+    other.is_hurt = cluster.servers[3].is_hurt = True
     cluster.messages_of(other, cluster.last_seq_of(other))
     assert cluster.lacks(other, GroupOf.STREAM)[0]
 
