@@ -184,3 +184,31 @@ def test_whoever_leads_next_answers_for_a_change(fleet, tmp_path, connect):
         said = json.loads(api.requests.heard(inbox)[1])
         assert said.get("config", said).get("description") == "changed"
     assert api("CONSUMER.INFO.S.C")["config"]["description"] == "changed"
+
+
+LIMITS = [
+    # Of the server; of the account, which has the word where both say something.
+    (", limits: { default_max_consumers: 2 }", "enabled", 2),
+    ("", "{ max_consumers: 2 }", 2),
+    (", limits: { default_max_consumers: 1 }", "{ max_consumers: 2 }", 2),
+]
+
+
+@pytest.mark.parametrize(("server", "account", "count"), LIMITS)
+@pytest.mark.parametrize("kind", shared.KINDS)
+def test_a_stream_has_as_many_consumers_as_server_and_account_allow(
+    fleet, tmp_path, connect, kind, server, account, count
+):
+    system = "$SYS { users: [{ user: sys, password: x }] }"
+    app = f"APP {{ jetstream: {account}, users: [{{ user: app, password: x }}] }}"
+    accounts = f"accounts {{ {system}, {app} }}"
+    servers = shared.start(fleet, tmp_path, kind, jetstream=server, config=accounts)
+    api = connect(servers["n1"])
+    made(api, "STREAM.CREATE.S", STREAM)
+    codes = []
+    for number in range(count + 2):
+        wanted = {"stream_name": "S", "config": {"durable_name": f"C{number}"}}
+        said = api(f"CONSUMER.DURABLE.CREATE.S.C{number}", wanted)
+        codes.append(said.get("error", {}).get("err_code", 0))
+
+    assert codes == [0] * count + [10026] * 2

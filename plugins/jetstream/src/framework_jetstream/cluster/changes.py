@@ -12,7 +12,7 @@ import msgspec
 
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.records import ConsumerConfig, StreamConfig
-from framework_jetstream.consumer.bounds import ConsumerBounds
+from framework_jetstream.consumer.bounds import bounds_of, consumers_max
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.consumer.rules import (
     check_new,
@@ -26,6 +26,7 @@ from framework_jetstream.sourcing.served import follow_known, settle_sourcing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from framework.spec import JetStreamLimits
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.config import JetStreamConfig
     from framework_jetstream.meta.assignments import ConsumerAssignment, StreamAssignment
@@ -69,7 +70,7 @@ class ConsumerChanges:
     Args:
         host_config: Of the server.
         stream: Of the stream.
-        consumers_max: That it may have; below 1: any number.
+        limits: Of its account, for streams like this one.
         is_strict: Fields that nobody knows are errors.
     """
 
@@ -78,17 +79,13 @@ class ConsumerChanges:
         host_config: JetStreamConfig,
         stream: StreamConfig,
         *,
-        consumers_max: int = 0,
+        limits: JetStreamLimits,
         is_strict: bool,
     ) -> None:
-        limits = host_config.limits
         self._stream = stream
-        self._consumers_max = consumers_max
+        self._consumers_max = consumers_max(stream, host_config.limits, limits)
         self._is_strict = is_strict
-        self._bounds = ConsumerBounds(
-            max_ack_pending=max(limits.max_ack_pending, 0),
-            max_request_batch=limits.max_request_batch,
-        )
+        self._bounds = bounds_of(host_config.limits, limits)
 
     def wanted(
         self, payload: bytes, found: ApiSubject, known: Mapping[str, ConsumerConfig]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +19,7 @@ from framework_jetstream.consumer.rules import replicas_of, settle_metadata
 from framework_jetstream.meta.assignments import Asset, ConsumerAssignment
 from framework_jetstream.meta.effects import Outcome
 from framework_jetstream.sourcing.served import check_identity
+from framework_jetstream.stream.account_limits import limits_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,18 @@ if TYPE_CHECKING:
     from framework_jetstream.jet_stream import JetStream
     from framework_jetstream.meta.assignments import StreamAssignment
     from framework_jetstream.meta.leader import Existing, Proposal
+
+_CONFIGS_KNOWN = 8192
+"""Of some hundred bytes each."""
+
+
+@lru_cache(_CONFIGS_KNOWN)
+def _config_of(config: bytes) -> ConsumerConfig:
+    """Return the configuration of a consumer, as of its assignment; nobody changes it.
+
+    A stream may have thousands, and each that is added is compared with all others.
+    """
+    return msgspec.json.decode(config, type=ConsumerConfig)
 
 
 class ConsumerRequests:
@@ -40,11 +53,11 @@ class ConsumerRequests:
     def __init__(self, office: Office) -> None:
         self._office = office
 
-    def _changes(self, stream: StreamConfig) -> ConsumerChanges:
+    def _changes(self, account: str, stream: StreamConfig) -> ConsumerChanges:
         return ConsumerChanges(
             self._office.host.config,
             stream,
-            consumers_max=stream.max_consumers,
+            limits=limits_for(self._office.host.limits(account) or {}, stream.num_replicas),
             is_strict=self._office.host.is_strict,
         )
 
@@ -98,10 +111,14 @@ class ConsumerRequests:
             raise failure(ErrCode.STREAM_NOT_FOUND)
         config = msgspec.json.decode(stream.config, type=StreamConfig)
         known = {
-            name: msgspec.json.decode(it.config, type=ConsumerConfig)
+            name: _config_of(it.config)
             for name, it in self._office.leader.state.consumers(asset).items()
         }
-        return stream, config, self._changes(config).wanted(request.payload, found, known)
+        return (
+            stream,
+            config,
+            self._changes(request.account, config).wanted(request.payload, found, known),
+        )
 
     def _is_scaled(self, request: JetStream.ApiRequest, found: ApiSubject) -> bool:
         """Return whether a consumer that is there is to have more replicas, or fewer."""

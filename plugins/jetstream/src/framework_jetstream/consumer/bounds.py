@@ -1,6 +1,7 @@
 """What the server and the account allow a consumer, beside its stream.
 
-Source: nats-server `consumer.go`, `setConsumerConfigDefaults`, `checkConsumerCfg`.
+Source: nats-server `consumer.go`, `setConsumerConfigDefaults`, `checkConsumerCfg`,
+`addConsumerWithAssignment`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from framework_jetstream.api.pedantic import NEVER_NEGATIVE
 from framework_jetstream.consumer.rules import MAX_ACK_PENDING
 
 if TYPE_CHECKING:
+    from framework.spec import JetStreamLimits
     from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+    from framework_jetstream.config import ServerLimits
 
 
 class ConsumerBounds(Struct, frozen=True, kw_only=True):
@@ -41,3 +44,17 @@ class ConsumerBounds(Struct, frozen=True, kw_only=True):
         if 0 < self.max_ack_pending < config.max_ack_pending:
             limit = self.max_ack_pending
             raise failure(ErrCode.CONSUMER_MAX_ACK_PENDING_EXCESS, limit=limit)
+
+
+def bounds_of(server: ServerLimits, account: JetStreamLimits) -> ConsumerBounds:
+    """Return what a consumer may have at most by a server and an account."""
+    known = [it for it in (server.max_ack_pending, account.max_ack_pending) if it > 0]
+    return ConsumerBounds(
+        max_ack_pending=min(known, default=0), max_request_batch=server.max_request_batch
+    )
+
+
+def consumers_max(stream: StreamConfig, server: ServerLimits, account: JetStreamLimits) -> int:
+    """Return how many consumers a stream may have; below 1: any number."""
+    known = [it for it in (stream.max_consumers, account.max_consumers) if it > 0]
+    return min(known, default=0) or server.default_max_consumers

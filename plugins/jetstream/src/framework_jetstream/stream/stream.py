@@ -35,7 +35,7 @@ from framework_jetstream.api.records import (
 from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.api.saved import SavedStream, text_of
 from framework_jetstream.api.times import text_from_ns
-from framework_jetstream.consumer.bounds import ConsumerBounds
+from framework_jetstream.consumer.bounds import bounds_of, consumers_max
 from framework_jetstream.consumer.configuring import tell_engine
 from framework_jetstream.consumer.consumer import ASKED_NS, Consumer, info_of
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from framework_jetstream.advisories import Advisories
     from framework_jetstream.api.records import ConsumerConfig, StreamConfig
     from framework_jetstream.api.saved import RestoredConsumer
+    from framework_jetstream.consumer.bounds import ConsumerBounds
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.exchange import Exchange
     from framework_jetstream.exports.places import Places
@@ -813,20 +814,11 @@ class Stream(Component):
 
     def _bounds(self) -> ConsumerBounds:
         """Return what a consumer may have at most."""
-        server, allowed = self._host.config.limits, self._limits().max_ack_pending
-        known = [it for it in (server.max_ack_pending, allowed) if it > 0]
-        return ConsumerBounds(
-            max_ack_pending=min(known, default=0), max_request_batch=server.max_request_batch
-        )
+        return bounds_of(self._host.config.limits, self._limits())
 
     def _consumers_max(self, stream: StreamConfig) -> int:
-        """Return how many consumers the stream may have; below 1: any number.
-
-        Source: nats-server `consumer.go`, `addConsumerWithAssignment`.
-        """
-        allowed = self._limits().max_consumers
-        known = [it for it in (stream.max_consumers, allowed) if it > 0]
-        return min(known, default=0) or self._host.config.limits.default_max_consumers
+        """Return how many consumers the stream may have; below 1: any number."""
+        return consumers_max(stream, self._host.config.limits, self._limits())
 
     def _forget_consumer(self, entry: ConsumerEntry) -> None:
         if self._consumers.get(entry.config.name) is entry:
