@@ -194,11 +194,10 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("server", "account", "count"), LIMITS)
+@pytest.mark.parametrize("limits", LIMITS, ids=["server", "account", "both"])
 @pytest.mark.parametrize("kind", shared.KINDS)
-def test_a_stream_has_as_many_consumers_as_server_and_account_allow(
-    fleet, tmp_path, connect, kind, server, account, count
-):
+def test_a_stream_has_as_many_consumers_as_it_may(fleet, tmp_path, connect, kind, limits):
+    server, account, count = limits
     system = "$SYS { users: [{ user: sys, password: x }] }"
     app = f"APP {{ jetstream: {account}, users: [{{ user: app, password: x }}] }}"
     accounts = f"accounts {{ {system}, {app} }}"
