@@ -13,7 +13,7 @@ def stat(*, busy, idle, count=2):
 
 @pytest.mark.parametrize(
     ("busy", "idle", "count", "are_short"),
-    [(200, 0, 2, True), (180, 20, 2, True), (150, 50, 2, False), (1500, 60, 16, False)],
+    [(200, 0, 2, True), (130, 70, 2, True), (120, 80, 2, False), (1500, 80, 16, False)],
 )
 def test_what_was_idle_lately(busy, idle, count, are_short):
     said = [stat(busy=7000, idle=9000, count=count)]

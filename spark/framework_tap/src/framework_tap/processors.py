@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SPARE: Final = 0.25
-"""Processors that are idle, fewer of which are none."""
+SPARE: Final = 0.75
+"""Processors that are idle, fewer of which are none: a publisher and its server that have two to
+themselves leave half of one, and lose a third of their rate where a recorder takes that."""
 LOOK_NS: Final = 100_000_000
 _STAT: Final = Path("/proc/stat")
 _IDLE, _IOWAIT, _USED_FIELDS = 3, 4, 8
