@@ -112,6 +112,8 @@ class Judge:
     reads_done: int = 0
     delivered: int = 0
     updates: int = 0
+    config: StreamConfig = STREAM_CONFIG
+    """What the stream is assigned as: who begins with nothing is told of that."""
 
     def stored(self, number: int, seq: int) -> None:
         demand(self.acked.setdefault(number, seq) == seq, f"message {number} is stored twice")
@@ -255,7 +257,7 @@ class ReplicatedServer:
 
     def _go_on(self, restored: Restored) -> None:
         """Go on with what was read, or begin."""
-        self.config = STREAM_CONFIG
+        self.config = self.judge.config
         founders = () if self.grows else (1, 2, 3)
         is_alone = self.grows and self.id == 1
         self.stream_members = None if is_alone else (STREAM_GROUP, *founders)
@@ -314,7 +316,7 @@ class ReplicatedServer:
         def told(status: int, *_: object) -> None:
             self.is_changing = False
             if status == 0:
-                self.config = config
+                self.config = self.judge.config = config
                 self.judge.updates += 1
 
         self.is_changing = True

@@ -181,6 +181,7 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
         return
     elif head.operation == OP_CREATE:
         slot.group.is_created = 1
+        update_followed(slot, entry.index, head.time_ns)
         if command != NULL:
             slot_serve(engine, slot, command)
             answer_made(engine, command.id, 0, 0)
@@ -260,7 +261,7 @@ cdef bint entry_is_update(const LogEntry* entry, Text* description) noexcept nog
     if entry.parts[0].length != sizeof(head) or not part_is_good(entry, 1, entry.chars + sizeof(head)):
         return False
     memcpy(&head, entry.chars, sizeof(head))
-    return head.operation in (OP_UPDATE, OP_STATE)
+    return head.operation in (OP_UPDATE, OP_STATE) or (head.operation == OP_CREATE and description.length != 0)
 
 
 cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:

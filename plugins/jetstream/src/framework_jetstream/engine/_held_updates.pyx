@@ -18,12 +18,16 @@ from framework_jetstream.replication._replicas cimport replica_go_on, replica_ho
 from framework_jetstream.stream._machine cimport stream_set_limits
 
 
+cdef bint _is_as_said(const Group* group, const Text* description) noexcept nogil:
+    return description.length == group.description_bytes and memcmp(description.chars, group.description, description.length) == 0
+
+
 cdef bint state_is_update(Engine* engine, const LogEntry* entry, Text* description) noexcept nogil:
     """Whether a snapshot of a stream describes it otherwise than it is here."""
     cdef Group* group = group_of(engine, entry.group) if entry.kind == SNAPSHOT else NULL
     if group == NULL or group.slot == NULL or group.replica == NULL or not state_description(entry, description):
         return False
-    return description.length != group.description_bytes or memcmp(description.chars, group.description, description.length) != 0
+    return not _is_as_said(group, description)
 
 
 cdef void _ask(Engine* engine, Slot* slot, const LogEntry* entry, const Text* description) noexcept nogil:
@@ -42,6 +46,9 @@ cdef bint update_is_held(Engine* engine, Group* group, const LogEntry* entry) no
         if not state_is_update(engine, entry, &description):
             return False
     elif not entry_is_update(entry, &description):
+        return False
+    elif not group.is_created and _is_as_said(group, &description):
+        # It is the first entry, and says what this server was told as well.
         return False
     elif group.first != NULL and group.first.index == entry.index and group.first.term == entry.term and group.first.command != NULL:
         return False

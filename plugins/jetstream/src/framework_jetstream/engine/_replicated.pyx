@@ -195,11 +195,14 @@ cdef uint64_t _number_of(const Group* group) noexcept nogil:
 
 
 cdef bint _create(Engine* engine, Slot* slot) noexcept nogil:
-    """Propose the first entry of a stream; False: not now."""
-    cdef Text none
-    none.chars = NULL
-    none.length = 0
-    return operation_propose(engine, slot, OP_CREATE, 0, 0, none, NULL) == CARRIED_KEPT
+    """Propose the first entry of a stream, with what it is at first; False: not now.
+
+    Who begins with it later, with nothing, may have been told of the stream as it is by then.
+    """
+    cdef Text description
+    description.chars = slot.group.description
+    description.length = <uint32_t> slot.group.description_bytes
+    return operation_propose(engine, slot, OP_CREATE, 0, 0, description, NULL) == CARRIED_KEPT
 
 
 cdef bint _consumer_begins(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
