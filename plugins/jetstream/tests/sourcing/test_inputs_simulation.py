@@ -265,6 +265,7 @@ class Sourced(Simulation):
             self.deliver(is_whole=True)
             self.turn()
             self.round()
+            self.job()  # what comes may wait for segments
             stored = self.ask(Verb.SOURCE_STATE, self.number, numbers=(INPUT,))[1][0]
             last = max((it for it in self.messages if it not in self.gone), default=0)
             if self.next_seq() > self.last and not self.is_lost and stored >= last:
