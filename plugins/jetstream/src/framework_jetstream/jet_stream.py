@@ -582,7 +582,9 @@ class JetStream(Component):
 
         def add_up(found: Sequence[Totals]) -> None:
             reserved, count = self._book.reserved_by(account), self._book.consumer_count(account)
-            tell(usage_of(found[0], reserved, count, tiers[ALL_TIERS]))
+            # What a restore that was refused had brought may be going still.
+            totals = found[0] if reserved.streams else Totals()
+            tell(usage_of(totals, reserved, count, tiers[ALL_TIERS]))
 
         if ALL_TIERS in tiers:
             self._add_up([account], add_up)
