@@ -272,7 +272,15 @@ class JetStream(Component):
     ) -> None:
         number_of = self._host.account_number
         numbers = [None if it is None else number_of(it) for it in accounts]
-        self._census.add_up(numbers, finish)
+
+        def told(found: list[Totals]) -> None:
+            # Of one without streams, what a refused restore had brought may be going still.
+            finish([
+                it if account is None or self._book.reserved_by(account).streams else Totals()
+                for account, it in zip(accounts, found, strict=True)
+            ])
+
+        self._census.add_up(numbers, told)
 
     def call_later(self, delay_s: float, then: Callable[[], object]) -> None:
         """Call something in a turn of this actor, so many seconds later."""
@@ -582,9 +590,7 @@ class JetStream(Component):
 
         def add_up(found: Sequence[Totals]) -> None:
             reserved, count = self._book.reserved_by(account), self._book.consumer_count(account)
-            # What a restore that was refused had brought may be going still.
-            totals = found[0] if reserved.streams else Totals()
-            tell(usage_of(totals, reserved, count, tiers[ALL_TIERS]))
+            tell(usage_of(found[0], reserved, count, tiers[ALL_TIERS]))
 
         if ALL_TIERS in tiers:
             self._add_up([account], add_up)

@@ -25,7 +25,7 @@ from framework_jetstream.api.records import (
 from framework_jetstream.consumer.rules import replicas_of
 from framework_jetstream.jet_stream import JetStream
 from framework_jetstream.meta.letters import PREFIX
-from framework_jetstream.stream.account_limits import NO_LIMITS, tier_of, usage_of
+from framework_jetstream.stream.account_limits import NO_LIMITS, of_tier, tier_of, usage_of
 from framework_jetstream.stream.census import StreamCount, Totals
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class UsageService:
 
         def sort(told: Reply[list[StreamCount]]) -> None:
             counts = [it for it in told.get() if it.entry.account == account]
-            then({name: Totals.of(_of_tier(tiers, name, counts)) for name in tiers})
+            then({name: Totals.of(of_tier(tiers, name, counts)) for name in tiers})
 
         each = Reply[list[StreamCount]]()
         each.when_done(sort)
@@ -114,12 +114,6 @@ def account_of(header: bytes) -> str:
         return str(json.loads(value.partition("\r\n")[0])["acc"])
     except (ValueError, KeyError, TypeError):
         return ""
-
-
-def _of_tier(
-    tiers: Mapping[str, JetStreamLimits], name: str, counts: Iterable[StreamCount]
-) -> list[StreamCount]:
-    return [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name]
 
 
 def account_stats(

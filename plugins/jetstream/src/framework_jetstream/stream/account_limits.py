@@ -19,7 +19,7 @@ from framework_jetstream.stream.census import Totals
 from framework_jetstream.stream.rules import WINDOW_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
     from framework_jetstream.config import JetStreamConfig
@@ -43,6 +43,13 @@ def tier_of(tiers: Mapping[str, JetStreamLimits], replicas: int) -> str | None:
         return ALL_TIERS
     name = f"R{max(replicas, 1)}"
     return name if name in tiers else None
+
+
+def of_tier(
+    tiers: Mapping[str, JetStreamLimits], name: str, counts: Iterable[StreamCount]
+) -> list[StreamCount]:
+    """Return the streams of a tier."""
+    return [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name]
 
 
 def limits_for(tiers: Mapping[str, JetStreamLimits], replicas: int) -> JetStreamLimits:
@@ -169,8 +176,5 @@ def usage_by_tier(
         consumers = sum(it.entry.consumer_count for it in counts)
         return usage_of(Totals.of(counts), reserved, consumers, limits)
 
-    def of_tier(name: str) -> Sequence[StreamCount]:
-        return [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name]
-
-    by_tier = {name: add_up(of_tier(name), limits) for name, limits in tiers.items()}
+    by_tier = {name: add_up(of_tier(tiers, name, counts), limits) for name, limits in tiers.items()}
     return add_up(counts, NO_LIMITS), by_tier
