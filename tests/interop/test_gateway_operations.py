@@ -164,7 +164,8 @@ def test_both_halves_of_a_cluster_go_on_and_agree_when_they_meet_again(
             for client in clients:
                 while client.read_until(b"MSG new")[-1].body != b"2":
                     pass
-                assert client.messages() == []
+                # What the other one has asked with comes by the route, and may come last.
+                assert {it.body for it in client.messages()} <= {b""}
                 client.close()
 
 
