@@ -5,7 +5,7 @@ One of them again: `ReplicatedCluster(SEED).run()`. Time, network and faults are
 
 What was acknowledged is there at all servers, with its sequence, once, in order; what somebody was
 told is deleted is not; all have the same. A message whose acknowledgement was answered does not
-come again.
+come again. And all along entries have led to the same at each server that has applied as many.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from typing_extensions import override
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from planted import Planted
 
 MESSAGES_MAX = 300
 SMALL = 90
@@ -100,6 +102,8 @@ class ReplicatedCluster(Cluster):
         other = random.Random(f"{seed} version")
         self.older = {it for it in self.servers if seed % 4 == 0 and other.random() < 0.5}
         """Servers of a version that begins anew with each state."""
+        self.planted: Planted | None = None
+        """What one server applies otherwise than the others."""
         self.waiting = {server_id: [] for server_id in self.servers}
         self.reading: set[int] = set()
         """Servers that look soon whether bytes of segments are wanted."""
@@ -167,8 +171,9 @@ class ReplicatedCluster(Cluster):
         first = server.log.first_file
         for to, frame in server.turn():
             self.seen["fetch"] += any(it in frame for it in SEGMENTS)
+            sent = frame if self.planted is None else self.planted.frame(to, frame)
             is_plain = self.older.isdisjoint((server.id, to))
-            self.send(server.id, to, frame if is_plain else as_older(frame))
+            self.send(server.id, to, sent if is_plain else as_older(sent))
         self.seen["trim"] += 0 < first < server.log.first_file
         if server.begin_round():
             took = 400.0 if server.id in self.slow else 1 + self.rng.random() * 10
@@ -437,6 +442,7 @@ class ReplicatedCluster(Cluster):
             settled=len(told.settled),
             proposed=len(told.proposed),
             updated=told.updates,
+            compared=told.compared,
             led=len(told.leaders),
             kept=sum(it.kept + it.engine.segments_kept for it in self.servers.values()),
             **{"read log": sum(it.engine.ranges_read for it in self.servers.values())},

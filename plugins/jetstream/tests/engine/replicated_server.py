@@ -112,11 +112,20 @@ class Judge:
     reads_done: int = 0
     delivered: int = 0
     updates: int = 0
+    digests: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """Of the stream, by since when, and index: what it was, and at which server first."""
+    compared: int = 0
+    """How often another server had one for the same index."""
     config: StreamConfig = STREAM_CONFIG
     """What the stream is assigned as: who begins with nothing is told of that."""
 
     def stored(self, number: int, seq: int) -> None:
         demand(self.acked.setdefault(number, seq) == seq, f"message {number} is stored twice")
+
+    def led_to(self, server: int, since: int, index: int, digest: int) -> None:
+        first, by = self.digests.setdefault((since, index), (digest, server))
+        demand(first == digest, f"servers {by} and {server} have come to differ at entry {index}")
+        self.compared += by != server
 
     def received(self, seq: int, payload: bytes) -> None:
         number = int(payload.split()[0])
@@ -253,6 +262,7 @@ class ReplicatedServer:
         self.applied, self.leads_control = 0, False
         self.state = b""
         """What the entries of the control group have led to: all of them, one a line."""
+        self.said_digests: tuple[int, list[tuple[int, int]]] | None = None
         self._go_on(restored)
 
     def _go_on(self, restored: Restored) -> None:
@@ -552,9 +562,19 @@ class ReplicatedServer:
             self.now_ns += 1000
             goes_on = self.engine.turn(self.now_ns, self.unix_ns)
             self._hear()
+        self._compare()
         sent = [(int(to[len(PREFIX) :], 16), frame) for to, _, _, frame in self.peers.said]
         self.peers.said.clear()
         return sent
+
+    def _compare(self) -> None:
+        """Say what entries of the stream have led to, where that has changed."""
+        found = self.engine.digests(self.stream)
+        if found is None or found == self.said_digests:
+            return
+        self.said_digests = found
+        for index, digest in found[1]:
+            self.judge.led_to(self.id, found[0], index, digest)
 
     def _hear(self) -> None:
         for asked, status, numbers, data in self.engine.answers():

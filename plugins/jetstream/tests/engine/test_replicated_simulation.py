@@ -12,9 +12,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
+from planted import Planted
 from replicated_cluster import BeyondRepairError, ReplicatedCluster
+from replicated_server import STREAM_GROUP
 
-from raft_judge import BrokenError  # isort: skip -- its folder is known by the import before
+from raft_judge import BrokenError, demand  # isort: skip -- its folder is known by the import before
 
 if TYPE_CHECKING:
     from replicated_server import ReplicatedServer
@@ -28,6 +30,8 @@ HIDING = 80
 """Of seeds where servers lose something while others have damage that was not found."""
 STORED = 400
 """Messages: the log gives up the first of them."""
+PLANTED = 20
+"""Of seeds in which one server applies something otherwise."""
 BEYOND_REPAIR_MAX = 2
 """Of a slice of these."""
 CHUNK = 50
@@ -66,6 +70,7 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
         "fetch",
         "read log",
         "kept",
+        "compared",
     } <= set(seen)
 
 
@@ -80,7 +85,9 @@ def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) 
             raise
         seen += cluster.faults + cluster.seen
 
-    assert {*FAULTS, "stored", "settled", "led", "updated", "save", "fetch"} <= set(seen)
+    assert {*FAULTS, "stored", "settled", "led", "updated", "save", "fetch", "compared"} <= set(
+        seen
+    )
 
 
 @pytest.mark.parametrize("first", range(0, SCRUBBING, 2 * SLICE))
@@ -221,3 +228,22 @@ def test_a_mistake_is_found(mistake: str) -> None:
             found += 1
 
     assert found >= 5
+
+
+@pytest.mark.parametrize("difference", ["payload", "less"])
+def test_a_server_that_has_come_to_differ_is_found(difference: str) -> None:
+    """One message is another one at one server, or is not stored there; from then on it differs.
+
+    Unless it gets all of the stream from another server, which has what the others have.
+    """
+    found = 0
+    for seed in range(PLANTED):
+        cluster = ReplicatedCluster(seed)
+        cluster.planted = Planted(difference, 1 + seed % 3, STREAM_GROUP, 5 + seed)
+        try:
+            cluster.run()
+        except BrokenError as broken:
+            demand("have come to differ at entry" in str(broken), f"seed {seed}: {broken}")
+            found += 1
+
+    assert found >= PLANTED // 4

@@ -37,6 +37,8 @@ from framework_jetstream.engine._stream_commands cimport (
     slot_close, slot_end_old, slot_expire, stream_deleted, stream_purged, stream_update,
 )
 from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP, SNAPSHOT
+from framework_jetstream.raft._digests cimport digests_keep
+from framework_jetstream.stream._digesting cimport digest_entry
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.sourcing._commands cimport source_skipped
 from framework_jetstream.sourcing._inputs cimport inputs_applied
@@ -290,11 +292,15 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
     elif group.consumer != NULL:
         _apply_state(engine, group, entry, proposal)
     elif group.slot != NULL:
+        if group.slot.stream.digests != NULL:
+            digests_keep(group.slot.stream.digests, entry.index)
         if entry.kind == BATCH:
             _apply_batch(engine, group.slot, entry, proposal)
         elif entry.kind == OP:
             _apply_operation(engine, group.slot, entry, proposal)
             segments_look(engine, group.slot)
+        if group.slot.stream.digests != NULL:
+            digest_entry(&group.slot.stream, entry.index)
         inputs_applied(engine, group.slot)
         waiting_run(engine, group.slot)
         consumers_late_begin(engine, group.slot)

@@ -67,6 +67,7 @@ from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
+from framework_jetstream.raft._digests cimport DIGESTS_KEPT, Digests, digests_restored
 from framework_jetstream.raft._raftface cimport settings_of
 from framework_jetstream.raft._state cimport RaftMembers, RaftSettings
 from framework_jetstream.replication._replica_log cimport snapshot_read
@@ -655,6 +656,18 @@ cdef class Engine:
         """Messages of groups that are not here."""
         return self.state.replicas.strangers if self.state.replicas != NULL else 0
 
+    def digests(self, number: int) -> tuple[int, list[tuple[int, int]]] | None:
+        """Return what a stream that others have too is compared by: since which entry, and (index, sum) as it is now, and as it was kept.
+
+        None: it is not here, is this server's alone, or can't be read.
+        """
+        cdef Slot* slot = slot_of(&self.state, number)
+        cdef const Digests* digests = slot.stream.digests if slot != NULL and slot.group != NULL else NULL
+        if digests == NULL or slot.group.replica == NULL or slot.group.replica.raft.is_faulty or slot.load != NULL:
+            return None
+        kept = [(digests.kept[at].index, digests.kept[at].sum) for at in range(min(digests.count, <uint32_t> DIGESTS_KEPT))]
+        return digests.since, [(digests.index, digests.sum), *kept]
+
     @property
     def resident_bytes(self) -> int:
         """Bytes of memory for messages of streams in files, as it was a moment ago."""
@@ -705,6 +718,7 @@ cdef class Engine:
         # It is what it is from here on, and not given once more.
         slot.group.replica.snapshot_index = 0
         damaged = segments_restore(&self.state, slot, snapshot, length, read)
+        digests_restored(slot.stream.digests, it.snapshot_index)
         if slot.stream.losses and slot.group.replica.raft.peer_count > 1:
             slot.group.replica.raft.is_faulty = True
         return damaged

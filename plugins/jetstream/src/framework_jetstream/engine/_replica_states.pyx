@@ -26,6 +26,7 @@ from framework_jetstream.engine._segments cimport (
 )
 from framework_jetstream.log._committed cimport entry_of
 from framework_jetstream.log._record cimport CONSUMER
+from framework_jetstream.raft._digests cimport digests_restored
 from framework_jetstream.raft._state cimport RaftMembers
 from framework_jetstream.replication._replica_log cimport placed_at, snapshot_read
 from framework_jetstream.replication._replicas cimport Replica, replica_leave, replica_snapshot
@@ -267,5 +268,6 @@ cdef void replica_restore(Engine* engine, Group* group, const LogEntry* entry) n
         control_restore(engine, group, entry)
     elif group.slot != NULL:
         _restore_stream(engine, group.slot, entry)
+        digests_restored(group.slot.stream.digests, entry.index)
     elif group.consumer != NULL:
         _read_consumer(group.consumer, entry.chars, entry.length)

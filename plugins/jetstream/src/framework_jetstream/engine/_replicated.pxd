@@ -10,6 +10,7 @@ cdef enum:
     # More of them: this server may have had it, in a store that is lost.
 
 
+cdef bint slot_compares(Slot* slot) noexcept nogil
 cdef bint replicated_join(Engine* engine, Group* group, const Command* command) noexcept nogil
 cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) noexcept nogil
 cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil

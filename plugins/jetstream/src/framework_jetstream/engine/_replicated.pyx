@@ -10,7 +10,7 @@ it has decided since, and is again what its group knows.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_made
@@ -40,6 +40,7 @@ from framework_jetstream.engine._stream_commands cimport slot_close
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.raft._catching_up cimport is_fetching
+from framework_jetstream.raft._digests cimport Digests
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
@@ -60,6 +61,13 @@ cdef enum:
     NUMBER_BYTES = 16
 
 cdef uint64_t ALL = <uint64_t> -1
+
+
+cdef bint slot_compares(Slot* slot) noexcept nogil:
+    """Let a stream have a digest, since others have it too; False: no memory."""
+    if slot.stream.digests == NULL:
+        slot.stream.digests = <Digests*> calloc(1, sizeof(Digests))
+    return slot.stream.digests != NULL
 
 
 # ---- opening -------------------------------------------------------------------------------------------------------------
@@ -84,7 +92,7 @@ cdef bint replicated_join(Engine* engine, Group* group, const Command* command) 
         return False
     # One that is led here no more is again what its entries say.
     group.replica.keeps_bytes = group.consumer != NULL
-    return True
+    return group.slot == NULL or slot_compares(group.slot)
 
 
 cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) noexcept nogil:

@@ -16,7 +16,7 @@ from framework_jetstream.engine._groups cimport (
 )
 from framework_jetstream.engine._held_updates cimport opened_is
 from framework_jetstream.engine._replica_states cimport stream_is_small, stream_state
-from framework_jetstream.engine._replicated cimport REPLICAS_AT, consumer_follows
+from framework_jetstream.engine._replicated cimport REPLICAS_AT, consumer_follows, slot_compares
 from framework_jetstream.engine._segments cimport segments_are_said, segments_follow, segments_remove, segments_save, segments_text
 from framework_jetstream.engine._serving cimport slot_enter
 from framework_jetstream.engine._staging cimport slot_propose
@@ -49,7 +49,7 @@ cdef int _share(Engine* engine, Group* group, Command* command, const char* stat
 
 cdef int stream_share(Engine* engine, Slot* slot, Command* command) noexcept nogil:
     """Let others have a stream that is open here, as soon as all that was proposed is applied, and kept; a `Carried`."""
-    if slot.is_restored or slot.sharing != NULL:
+    if slot.is_restored or slot.sharing != NULL or not slot_compares(slot):
         return _refused(engine, command)
     slot.sharing = command
     slot.is_saved_once = 0

@@ -146,6 +146,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     staging_free(&slot.staging)
     segments_leave(engine, slot)
     command_free(slot.opened)
+    free(slot.stream.digests)
     stream_free(&slot.stream)
     free(<void*> slot.ack.chars)
     free(<void*> slot.ack_refused.chars)

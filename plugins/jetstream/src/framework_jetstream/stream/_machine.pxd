@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from framework_jetstream.raft._digests cimport Digests
 from framework_jetstream.sourcing._marks cimport Marks
 from framework_jetstream.stream._batches cimport Batches
 from framework_jetstream.stream._dedupe cimport Dedupe
@@ -232,6 +233,8 @@ cdef struct Stream:
     void (*stored)(Stream* stream, const Publish* message, uint64_t seq, uint64_t before, int64_t time_ns) noexcept nogil
     # Called when a message was stored and limits are kept; `before` is the sequence of the last one with its subject. NULL: nobody listens.
     void* owner
+    Digests* digests
+    # Its owner's; NULL: this server alone has the stream.
     uint32_t losses
     # How often damage has taken messages: what comes next of a source may follow on what nobody knows any more.
     uint32_t origin_losses

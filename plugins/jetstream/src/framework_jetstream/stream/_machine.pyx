@@ -21,6 +21,7 @@ from framework_jetstream.stream._batch_publishing cimport batch_publish
 from framework_jetstream.stream._batches cimport batches_free
 from framework_jetstream.stream._counting cimport count_up
 from framework_jetstream.stream._dedupe cimport dedupe_add, dedupe_expire, dedupe_free
+from framework_jetstream.stream._digesting cimport digest_message, digest_removal
 from framework_jetstream.stream._expiring cimport stream_expire
 from framework_jetstream.stream._fast_batches cimport fast_free
 from framework_jetstream.stream._fast_publishing cimport fast_publish
@@ -93,6 +94,8 @@ cdef void _remove(Stream* stream, uint64_t seq) noexcept nogil:
     if stream.removing != NULL:
         record = messages_get(&stream.messages, seq)
         stream.removing(stream, &record)
+    if stream.digests != NULL:
+        digest_removal(stream, seq)
     messages_remove(&stream.messages, seq)
 
 
@@ -317,6 +320,8 @@ cdef int stream_store(Stream* stream, Publish* message, PublishHeaders* headers,
     if record.seq == 0:
         return NO_MEMORY
     outcome.seq = record.seq
+    if stream.digests != NULL:
+        digest_message(stream, &record)
     if stream.appended != NULL:
         stream.appended(stream, &record)
     if headers != NULL:
@@ -428,6 +433,8 @@ cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64
     )
     if record.seq == 0:
         return False
+    if stream.digests != NULL:
+        digest_message(stream, &record)
     if stream.appended != NULL:
         stream.appended(stream, &record)
     if publish.header.length == 0:

@@ -5,6 +5,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from framework_jetstream.raft._digests cimport Digests, digest_at, digests_keep, digests_restored
+from framework_jetstream.stream._digesting cimport digest_entry
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
     Limits, Outcome, Publish, Stream, limits_made, stream_begin, stream_delete, stream_free, stream_publish,
@@ -41,6 +43,7 @@ cdef class StreamMachine:
     """
 
     cdef Stream stream
+    cdef Digests digests
     cdef bytes name
 
     def __cinit__(self, name: bytes, limits: dict[str, int], first_seq: int = 0) -> None:
@@ -195,6 +198,25 @@ cdef class StreamMachine:
         found = [(lost[at].first_seq, lost[at].count) for at in range(loading.lost.used // sizeof(LiveRun))]
         free(loading.lost.chars)
         return found
+
+    def compare(self) -> None:
+        """Have a digest from here on, as streams have that are several servers'."""
+        self.stream.digests = &self.digests
+
+    def applied(self, index: int) -> None:
+        """Take what was done since the last call for what an entry has led to."""
+        digests_keep(&self.digests, index)
+        digest_entry(&self.stream, index)
+
+    def restored(self, index: int) -> int:
+        """Take what was loaded for the state at an index; return since which entry its digest is."""
+        digests_restored(&self.digests, index)
+        return self.digests.since
+
+    def digest(self, applied: int, index: int) -> int | None:
+        """Return the digest at an index, where all up to another one is applied; None: it is not known."""
+        cdef uint64_t found = 0
+        return found if digest_at(&self.digests, applied, index, &found) else None
 
     def subject_ends(self, subject: bytes) -> tuple[int, int, int]:
         """Return (messages, first sequence, last sequence) of a subject; zeros: it has no messages."""

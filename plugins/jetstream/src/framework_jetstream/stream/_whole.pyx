@@ -2,7 +2,8 @@
 
     head      sequences, time and number of messages; the id of the last message; ids that are remembered, each with sequence and time;
               since version 2 what waits, as `_whole_waiting.pyx` says it;
-              since version 3, before that, the length of what says how far sources were stored (4), and that
+              since version 3, before that, the length of what says how far sources were stored (4), and that;
+              where the head says so its digest at the end, where versions do not look that know of none
     messages  each with sequence, time, subject, header and payload
 
 All numbers little-endian.
@@ -12,6 +13,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
+from framework_jetstream.raft._digests cimport Digests, digests_begin
 from framework_jetstream.sourcing._marks cimport marks_read, marks_size, marks_write
 from framework_jetstream.stream._dedupe cimport MessageId, dedupe_add
 from framework_jetstream.stream._headers cimport PublishHeaders, headers_read, ttl_of_text
@@ -26,11 +28,14 @@ cdef enum:
     # Without what waits.
     VERSION_MARKS = 3
     # From there on with how far sources were stored.
+    DIGEST_VERSION = 1
+    # Another one says nothing here: what is summed up differs.
 
 
 cdef packed struct WholeHead:
     uint16_t version
-    uint16_t reserved
+    uint16_t digest_version
+    # 0: it says none.
     uint32_t last_id_length
     uint64_t first_seq
     uint64_t last_seq
@@ -45,6 +50,12 @@ cdef packed struct IdRow:
     uint32_t length
 
 
+cdef packed struct DigestRow:
+    # The last bytes.
+    uint64_t since
+    uint64_t sum
+
+
 cdef size_t whole_size(const Stream* stream) noexcept nogil:
     """Return the bytes of a stream's head."""
     cdef size_t size = sizeof(WholeHead) + stream.last_id_length + waiting_size(stream) + 4 + marks_size(&stream.sources)
@@ -52,13 +63,14 @@ cdef size_t whole_size(const Stream* stream) noexcept nogil:
     while id != NULL:
         size += sizeof(IdRow) + id.key.length
         id = id.next
-    return size
+    return size + (sizeof(DigestRow) if stream.digests != NULL else 0)
 
 
 cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
     """Write a stream's head."""
     cdef WholeHead head
     cdef IdRow row
+    cdef DigestRow digest
     cdef const MessageId* id = stream.dedupe.first
     cdef uint32_t marks_length
     cdef char* at = to + sizeof(head) + stream.last_id_length
@@ -82,6 +94,11 @@ cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
     memcpy(at, &marks_length, 4)
     marks_write(&stream.sources, at + 4)
     waiting_write(stream, at + 4 + marks_length)
+    if stream.digests != NULL:
+        head.digest_version = DIGEST_VERSION
+        digest.since = stream.digests.since
+        digest.sum = stream.digests.sum
+        memcpy(at + 4 + marks_length + waiting_size(stream), &digest, sizeof(digest))
     memcpy(to, &head, sizeof(head))
 
 
@@ -91,6 +108,9 @@ cdef void whole_begin(Stream* stream) noexcept nogil:
     cdef Stream fresh
     stream_begin(&fresh, &limits, stream.name, stream.name_length, stream.dedupe.seed, True, 0)
     fresh.owner = stream.owner
+    fresh.digests = stream.digests
+    if fresh.digests != NULL:
+        digests_begin(fresh.digests)
     fresh.appended = stream.appended
     fresh.removing = stream.removing
     fresh.stored = stream.stored
@@ -103,6 +123,22 @@ cdef void whole_begin(Stream* stream) noexcept nogil:
     fresh.messages.owner = stream.messages.owner
     stream_free(stream)
     stream[0] = fresh
+
+
+cdef bint _read_digest(Digests* digests, const WholeHead* head, const char* source, size_t length) noexcept nogil:
+    """Go on with the digest that a state says, or begin one where it says none; False: it makes no sense."""
+    cdef DigestRow row
+    if digests == NULL:
+        return True
+    digests.begins = head.digest_version != DIGEST_VERSION
+    if digests.begins:
+        return True
+    if length < sizeof(row):
+        return False
+    memcpy(&row, source + length - sizeof(row), sizeof(row))
+    digests.since = row.since
+    digests.sum = row.sum
+    return True
 
 
 cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept nogil:
@@ -119,6 +155,8 @@ cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept
     if not VERSION_LEAST <= head.version <= VERSION or head.last_id_length > length - sizeof(head):
         return False
     whole_begin(stream)
+    if not _read_digest(stream.digests, &head, at, <size_t> (end - at)):
+        return False
     if head.last_id_length:
         stream.last_id = <char*> malloc(head.last_id_length)
         if stream.last_id != NULL:

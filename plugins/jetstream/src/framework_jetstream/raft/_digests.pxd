@@ -1,0 +1,33 @@
+"""The C face of digests; see `_digests.pyx`."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+cdef enum:
+    DIGESTS_KEPT = 16
+    DIGESTS_EVERY = 64  # indexes; a power of 2
+
+
+cdef struct Digest:
+    uint64_t index
+    uint64_t sum
+
+
+cdef struct Digests:
+    uint64_t since  # entries up to this one are not in it
+    uint64_t index  # those up to this one are applied
+    uint64_t sum
+    Digest kept[DIGESTS_KEPT]
+    uint32_t count  # of those that were ever kept: the last ones are there
+    bint begins  # with the state that is being read, which says none
+
+
+cdef inline uint64_t mixed(uint64_t sum, uint64_t number) noexcept nogil:
+    """Return another sum, which no other number leads to from this one."""
+    sum = (sum ^ number) * <uint64_t> 0x9E3779B97F4A7C15
+    return sum ^ (sum >> 32)
+
+
+cdef void digests_begin(Digests* digests) noexcept nogil
+cdef void digests_restored(Digests* digests, uint64_t index) noexcept nogil
+cdef void digests_keep(Digests* digests, uint64_t index) noexcept nogil
+cdef bint digest_at(const Digests* digests, uint64_t applied, uint64_t index, uint64_t* sum) noexcept nogil
