@@ -125,14 +125,14 @@ class TcpProxy:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _close(self) -> None:
-        self._server.close()
         self.is_refusing = True
         for dial in self.dials:
             dial.cancel()
-        # Also those of asyncio that accept: cancelled, they would leave their sockets behind.
-        await asyncio.gather(
-            *asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True
-        )
+        # Also those of asyncio that accept: cancelled, or behind the end of what listens, they
+        # would leave their sockets behind.
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self._server.close()
         ends = tuple(self.ends)
         for end in ends:
             end.abort()

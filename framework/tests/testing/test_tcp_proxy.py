@@ -107,3 +107,17 @@ def test_nothing_is_left_of_a_dial_that_nobody_answers(caplog):
     gc.collect()
 
     assert caplog.messages == []
+
+
+def test_nothing_is_left_of_who_comes_while_it_stops():
+    for _ in range(20):
+        proxy = TcpProxy()
+        with contextlib.ExitStack() as stack:
+            for _ in range(3):
+                client = stack.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex(("127.0.0.1", proxy.port))
+            proxy.stop()
+    del proxy
+    # Sockets that are still open fail this test, as warnings do.
+    gc.collect()
