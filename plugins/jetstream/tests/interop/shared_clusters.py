@@ -102,4 +102,8 @@ class Api:
 def connected(server, log_in, timeout_s=3.0):
     """Return a raw client of a server, and its API."""
     raw = RawClient(server.port, timeout_s=timeout_s)
-    return raw, Api(log_in(raw))
+    try:
+        return raw, Api(log_in(raw))
+    except BaseException:
+        raw.close()
+        raise
