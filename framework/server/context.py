@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from typing_extensions import override
@@ -13,7 +13,7 @@ from typing_extensions import override
 from framework.actors import Reply
 from framework.dataplane import subscription_rows
 from framework.dataplane.sink import PORT_BYTES_MAX
-from framework.monitor import answer_query
+from framework.monitor import Turns, answer_query
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.gates import Gates
 from framework.server.ports import Ports
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         PlaneControl,
         Port,
         Refused,
+        Rows,
         SubscriptionRow,
         TapSpec,
         TlsFacts,
@@ -148,6 +149,8 @@ class Context(ServerContext):
         self._arrivals = arrivals
         self._log = log
         self._cluster_name = ""
+        self.turns: Final = Turns()
+        """Of long documents, whoever makes them."""
         self._name_plane()
 
     @property
@@ -413,6 +416,16 @@ class Context(ServerContext):
         document = answer.document if isinstance(answer, Answer) else answer
         # Long lists are made some at a time, as they are written.
         return msgspec.json.decode(await json_whole(document))
+
+    @override
+    async def take_turn(self) -> None:
+        await self.turns.take()
+
+    @override
+    def documents(self, batches: AsyncGenerator[Sequence[dict[str, object]], None]) -> Rows:
+        from framework.monitor.json_stream import Batches  # noqa: PLC0415 -- when first asked
+
+        return Batches(batches, self.turns)
 
     @override
     async def links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:

@@ -80,7 +80,6 @@ class MonitorView(MonitorSource):
         self.health_checks: Sequence[HealthCheck] = ()
         self.fields: Sequence[MonitorFields] = ()
         self.requests: Mapping[str, int] = {}
-        self._turns = Turns()
         self._context = context
         self._facts = facts
         self._plane = plane
@@ -110,7 +109,7 @@ class MonitorView(MonitorSource):
     @property
     @override
     def turns(self) -> Turns:
-        return self._turns
+        return self._context.turns
 
     @override
     def monotonic_ns(self) -> int:

@@ -19,6 +19,7 @@ from framework.spec.logger import FilteringBoundLogger
 from framework.spec.login import Accepted, LoginRequest, Refused, TlsPeer
 from framework.spec.plane import PlaneControl
 from framework.spec.ports import Port
+from framework.spec.rows import Rows
 from framework.spec.tap import TapSpec
 from framework.spec.tls import TlsFacts, TlsSettings
 from framework.spec.transport import DialHandshake, TransportLogin
@@ -356,6 +357,23 @@ class ServerContext(Protocol):
         Raises:
             KeyError: There is no such endpoint, or the server has not come so far.
             BadQuery: The query makes no sense.
+        """
+        ...
+
+    async def take_turn(self) -> None:
+        """Return when the next piece of a long document may be made.
+
+        Logins and whatever else waits come before it, and others who make one take turns. A piece
+        is less than a millisecond's work.
+        """
+        ...
+
+    def documents(self, batches: AsyncGenerator[Sequence[dict[str, object]], None]) -> Rows:
+        """Return a long array of a monitoring document, which is made while it is sent.
+
+        Args:
+            batches: Yields its items, in each batch what one turn may take; `take_turn` is called
+                for it. Items may have such arrays themselves.
         """
         ...
 

@@ -115,7 +115,7 @@ def test_nothing_is_left_of_who_comes_while_it_stops():
         with contextlib.ExitStack() as stack:
             for _ in range(3):
                 client = stack.enter_context(socket.socket())
-                client.setblocking(False)
+                client.settimeout(0)
                 client.connect_ex(("127.0.0.1", proxy.port))
             proxy.stop()
     del proxy

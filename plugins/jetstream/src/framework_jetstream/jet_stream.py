@@ -58,7 +58,7 @@ from framework_jetstream.stream.account_limits import (
 from framework_jetstream.stream.archives import Archives, wanted_restore
 from framework_jetstream.stream.assigned import AssignedAssets
 from framework_jetstream.stream.book import StreamBook, StreamEntry
-from framework_jetstream.stream.census import Census, StreamCount, Totals
+from framework_jetstream.stream.census import Census, ConsumerCount, StreamCount, Totals
 from framework_jetstream.stream.engine_limits import EngineLimits
 from framework_jetstream.stream.lost_and_found import LostAndFound
 from framework_jetstream.stream.rules import check_create, check_storage, settled
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from framework_jetstream.api.saved import RestoredStream
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.api.usage import ApiUsage
+    from framework_jetstream.consumer.entry import ConsumerEntry
     from framework_jetstream.engine.link import EngineLink
     from framework_jetstream.exchange import Exchange
     from framework_jetstream.exports.places import Places
@@ -83,8 +84,8 @@ if TYPE_CHECKING:
     from framework_jetstream.storage.storage import Storage
 
 JETSTREAM: Final = "jetstream"
-_LOOK_S: Final = 10.0
 """Name of its ComponentSpec."""
+_LOOK_S: Final = 10.0
 WHILE_OFFLINE: Final = frozenset({
     "stream_info",
     "stream_delete",
@@ -149,8 +150,13 @@ class JetStream(Component):
         """Count streams, for monitoring."""
 
         reply: Reply[list[StreamCount]]
-        consumers_of: str | None = None
-        """As in `Census.take`."""
+        streams: Sequence[StreamEntry]
+
+    class DescribeConsumers(Struct, frozen=True):
+        """Count consumers, for monitoring."""
+
+        reply: Reply[list[ConsumerCount]]
+        consumers: Sequence[ConsumerEntry]
 
     class AddUp(Struct, frozen=True):
         """Say what streams have together, for monitoring."""
@@ -253,19 +259,23 @@ class JetStream(Component):
                 self._follow_engine(message)
             case JetStream.FollowLimits():
                 self._limits.follow_all()
-            case JetStream.Describe() | JetStream.AddUp():
+            case JetStream.Describe() | JetStream.DescribeConsumers() | JetStream.AddUp():
                 self._count(message)
             case _:
                 super().on_receive(message)
         return None
 
-    def _count(self, message: JetStream.Describe | JetStream.AddUp) -> None:
-        """Tell how all streams are, or what they have together."""
-        if isinstance(message, JetStream.AddUp):
-            self._add_up(message.accounts, message.reply.set)
-            return
-        entries = list(self._book.all())
-        self._census.take(entries, message.reply.set, consumers_of=message.consumers_of)
+    def _count(
+        self, message: JetStream.Describe | JetStream.DescribeConsumers | JetStream.AddUp
+    ) -> None:
+        """Tell how streams or consumers are, or what streams have together."""
+        match message:
+            case JetStream.Describe(reply, streams):
+                self._census.take(streams, reply.set)
+            case JetStream.DescribeConsumers(consumers_reply, consumers):
+                self._census.take_consumers(consumers, consumers_reply.set)
+            case JetStream.AddUp(totals_reply, accounts):
+                self._add_up(accounts, totals_reply.set)
 
     def _add_up(
         self, accounts: Sequence[str | None], finish: Callable[[list[Totals]], object]

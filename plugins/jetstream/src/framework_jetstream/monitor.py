@@ -5,26 +5,22 @@ Source: nats-server `monitor.go`, `Jsz`, `accountDetail`, `healthz`; `events.go`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec import Struct
 
-from framework.actors import Reply
 from framework.errors import BadQuery, NoAnswer
-from framework.spec import ALL_TIERS, HealthProblem, InQuery
+from framework.spec import HealthProblem
 from framework.spec.formats import time_text
-from framework_jetstream.api.records import ClusterInfo, plain
+from framework_jetstream.api.records import plain
 from framework_jetstream.api.saved import Damaged, words_of_loss
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.cluster.health import assigned_problems, meta_problem
-from framework_jetstream.cluster.raftz import RaftzOptions, raft_groups
-from framework_jetstream.consumer.consumer import info_of
-from framework_jetstream.jet_stream import JETSTREAM, JetStream
-from framework_jetstream.meta.assignments import Asset
+from framework_jetstream.cluster.raftz import Raftz, RaftzOptions
+from framework_jetstream.counts import Counts
+from framework_jetstream.jsz import AccountDetails, JszOptions, shown_accounts
 from framework_jetstream.store.folder import name_of
 from framework_jetstream.store.offline import SegmentReason
-from framework_jetstream.stream.shown import sources_of, state_from_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,13 +28,12 @@ if TYPE_CHECKING:
     from framework.spec import HealthQuestion, ServerContext
     from framework_jetstream.api.saved import Offline
     from framework_jetstream.api.usage import ApiUsage
-    from framework_jetstream.consumer.entry import ConsumerEntry
-    from framework_jetstream.engine.link import EngineAnswer, ScrubPass
+    from framework_jetstream.engine.link import ScrubPass
     from framework_jetstream.host import Host
     from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.rivals import Rivals
     from framework_jetstream.stream.book import StreamBook
-    from framework_jetstream.stream.census import StreamCount, Totals
+    from framework_jetstream.stream.census import Totals
 
 _ACCOUNTS_SHOWN: Final = 1024
 _DAMAGE_MAX: Final = 10_000
@@ -61,22 +56,6 @@ def _shown_pass(it: ScrubPass) -> dict[str, Any]:
         "damaged": it.damages,
         "failed": it.errors,
     }
-
-
-class JszOptions(Struct, frozen=True, kw_only=True):
-    """Options of `/jsz`."""
-
-    account: Annotated[str, InQuery("acc")] = ""
-    accounts: bool = False
-    streams: bool = False
-    consumer: Annotated[bool, InQuery("consumers")] = False
-    direct_consumer: Annotated[bool, InQuery("direct-consumers")] = False
-    config: bool = False
-    leader_only: Annotated[bool, InQuery("leader-only")] = False
-    offset: int = 0
-    limit: int = 0
-    raft: bool = False
-    stream_leader_only: Annotated[bool, InQuery("stream-leader-only")] = False
 
 
 class Monitor:
@@ -110,6 +89,16 @@ class Monitor:
         self._rivals = rivals
         self._clock = clock
         self._view = view
+        self._counts = Counts(server)
+        self._details = AccountDetails(
+            server=server,
+            host=host,
+            book=book,
+            usage=usage,
+            counts=self._counts,
+            clock=clock,
+            view=view,
+        )
         self.damage: list[HealthProblem] = []
         """What was found damaged when the streams were read."""
         self.trouble: Callable[[], str] = str
@@ -127,10 +116,8 @@ class Monitor:
         """
         if options.leader_only and self._view is not None and not self._view.state.is_leader:
             raise NoAnswer("skip request: not leader")
-        counts = await self._count(options)
         accounts, entries = self._accounts(), list(self._book.all())
-        shown = _shown(accounts, options)
-        totals, *of_shown = await self._add_up(None, *shown)
+        [totals] = await self._counts.totals((None,))
         document = {
             **self._stats(totals),
             "server_id": self._server.server_id,
@@ -146,17 +133,15 @@ class Monitor:
         if scrubs := [_shown_pass(it) for it in self._scrubs()]:
             document["scrubs"] = scrubs
         consumers = [it for entry in entries for it in entry.consumers.values()]
-        led = sum(it.is_leader for it in entries), sum(it.is_leader for it in consumers)
-        if options.raft and led[0]:
-            document["streams_leader"] = led[0]
+        if options.raft and (led := sum(it.is_leader for it in entries)):
+            document["streams_leader"] = led
         document["consumers"] = len(consumers)
-        if options.raft and led[1]:
-            document["consumers_leader"] = led[1]
+        if options.raft and (led := sum(it.is_leader for it in consumers)):
+            document["consumers_leader"] = led
         document["messages"] = totals.messages
         document["bytes"] = totals.memory + totals.storage
-        if shown:
-            told = zip(shown, of_shown, strict=True)
-            document["account_details"] = [self._detail(*it, counts, options) for it in told]
+        if shown := shown_accounts(accounts, options):
+            document["account_details"] = self._details.of_accounts(shown, options)
         return {**document, "total": len(accounts)}
 
     async def answer_account_jsz(self, options: JszOptions) -> dict[str, Any]:
@@ -170,118 +155,26 @@ class Monitor:
             raise BadQuery(f'account "{name}" not found')
         if self._host.limits(name) is None:
             raise BadQuery(f'account "{name}" not jetstream enabled')
-        [totals] = await self._add_up(name)
-        return self._detail(name, totals, await self._count(options), options)
-
-    async def _count(self, options: JszOptions) -> list[StreamCount]:
-        """Return the streams of this server, if they are to be shown."""
-        if not (options.streams or options.consumer):
-            return []
-        consumers_of = options.account if options.consumer else None
-        return await self._describe(consumers_of)
-
-    async def _describe(self, consumers_of: str | None) -> list[StreamCount]:
-        """Return the streams of this server, with consumers as in `Census.take`."""
-        reply = Reply[list["StreamCount"]]()
-        self._server.component(JETSTREAM).tell(JetStream.Describe(reply, consumers_of))
-        return await reply
-
-    async def _add_up(self, *accounts: str | None) -> list[Totals]:
-        """Return what the streams of accounts have; None: all of this server."""
-        reply = Reply[list["Totals"]]()
-        self._server.component(JETSTREAM).tell(JetStream.AddUp(reply, accounts))
-        return await reply
+        return await self._details.of_account(name, options)
 
     def _accounts(self) -> list[str]:
         """Return the accounts that may have streams, by name."""
         names = self._server.accounts.names()
         return sorted(name for name in names if self._host.limits(name) is not None)
 
-    def _detail(
-        self, name: str, totals: Totals, counts: Sequence[StreamCount], options: JszOptions
-    ) -> dict[str, Any]:
-        spec, tiers = self._server.accounts.get(name), self._host.limits(name) or {}
-        mine = [it for it in counts if it.entry.account == name]
-        limits = tiers.get(ALL_TIERS)
-        detail: dict[str, Any] = {
-            "name": (spec.name_tag if spec else "") or name,
-            "id": name,
-            "memory": totals.memory,
-            "storage": totals.storage,
-            "reserved_memory": limits.max_memory % (_UNLIMITED + 1) if limits else 0,
-            "reserved_storage": limits.max_storage % (_UNLIMITED + 1) if limits else 0,
-            "accounts": 0,
-            "ha_assets": 0,
-            "api": plain(self._usage.stats_of(name, level=0)),
-        }
-        if options.stream_leader_only:
-            mine = [it for it in mine if it.entry.is_leader]
-        if (options.streams or options.consumer) and mine:
-            detail["stream_detail"] = [self._stream(it, options) for it in mine]
-        return detail
-
-    def _stream(self, count: StreamCount, options: JszOptions) -> dict[str, Any]:
-        entry, now_ns = count.entry, self._clock()
-        shown: dict[str, Any] = {
-            "name": entry.config.name,
-            "created": text_from_ns(entry.created_ns),
-            "cluster": plain(self._cluster_of(count)),
-        }
-        if options.config:
-            shown["config"] = plain(entry.config)
-        if count.state is not None:
-            shown["state"] = plain(state_from_numbers(count.state.numbers, entry.consumer_count))
-            shown |= {name: plain(it) for name, it in sources_of(entry, count.state).items() if it}
-        consumers = [self._consumer(count, it, state, now_ns) for it, state in count.consumers]
-        for consumer, (it, _) in zip(consumers, count.consumers, strict=True):
-            if options.config:
-                consumer["config"] = plain(it.config)
-            else:
-                del consumer["config"]
-        if consumers:
-            shown["consumer_detail"] = consumers
-        return {**shown, **self._groups_of(count, options)} if options.raft else shown
-
-    def _cluster_of(self, count: StreamCount) -> ClusterInfo:
-        """Return who has a stream, as this server knows it."""
-        entry, group = count.entry, count.group
-        name = (entry.account, entry.config.name, "")
-        told = (group.numbers, group.data) if group is not None else None
-        found = self._host.cluster_of(name, told, entry.leads_since_ns)
-        return found or ClusterInfo(leader=self._host.name)
-
-    def _consumer(
-        self, count: StreamCount, entry: ConsumerEntry, state: EngineAnswer, now_ns: int
-    ) -> dict[str, Any]:
-        info = info_of(entry, state, now_ns)
-        group = count.consumer_groups.get(entry.config.name)
-        name = (count.entry.account, count.entry.config.name, entry.config.name)
-        told = (group.numbers, group.data) if group is not None else None
-        info.cluster = self._host.cluster_of(name, told, entry.leads_since_ns)
-        fields: dict[str, Any] = plain(info)
-        return fields
-
-    def _groups_of(self, count: StreamCount, options: JszOptions) -> dict[str, Any]:
-        """Return names of Raft groups."""
-        view = self._view
-        if view is None:
-            return {}
-        stream = Asset(count.entry.account, count.entry.config.name)
-        groups = [
-            {"name": it.config.name, "raft_group": view.group_name(stream._replace(consumer=name))}
-            for it, _ in count.consumers
-            for name in [it.config.name]
-        ]
-        also = {"consumer_raft_groups": groups} if options.consumer and groups else {}
-        return {"stream_raft_group": view.group_name(stream), **also}
-
     # -- /raftz ----------------------------------------------------------------------------------
 
     async def answer_raftz(self, options: RaftzOptions) -> dict[str, Any]:
-        """Return the document of `/raftz`."""
+        """Return the document of `/raftz`: account, group, how it is."""
         assert self._view is not None
         system_account = self._host.system_account()
-        return raft_groups(self._view, await self._describe(""), system_account, options)
+        account = options.account or system_account
+        raftz = Raftz(self._view, self._counts, system_account, options.group)
+        shown = raftz.meta_group() if account == system_account else {}
+        async for some in raftz.groups_of(self._book.streams(account)):
+            shown |= some
+            await self._server.take_turn()
+        return {account: shown} if shown else {}
 
     # -- /varz and STATSZ ------------------------------------------------------------------------
 
@@ -320,7 +213,7 @@ class Monitor:
         return await self._fields(has_folder=False)
 
     async def _fields(self, *, has_folder: bool) -> dict[str, Any]:
-        [totals] = await self._add_up(None)
+        [totals] = await self._counts.totals((None,))
         limits = msgspec.to_builtins(self._host.config.limits)
         config = self._config(has_folder=has_folder)
         meta = self._view.meta_cluster() if self._view is not None else None
@@ -468,15 +361,3 @@ class Monitor:
 def _missing(kind: Any, error: str, *names: str) -> HealthProblem:
     found = dict(zip(("account", "stream", "consumer"), names, strict=False))
     return HealthProblem(kind=kind, error=error, is_missing=True, **found)
-
-
-def _shown(accounts: Sequence[str], options: JszOptions) -> Sequence[str]:
-    """Return the accounts of which more is told."""
-    if options.account in accounts:
-        return [options.account]
-    wants_streams = (options.streams or options.consumer) and not options.account
-    if not (options.accounts or wants_streams):
-        return ()
-    offset = max(options.offset, 0)
-    limit = options.limit or _ACCOUNTS_SHOWN
-    return accounts[offset : offset + limit] if limit > 0 else accounts

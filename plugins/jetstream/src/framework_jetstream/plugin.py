@@ -359,7 +359,7 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
     """Answer `/jsz` and `JSZ`."""
     if server not in _parts:
         return []
-    from framework_jetstream.monitor import JszOptions  # noqa: PLC0415 - for who has streams
+    from framework_jetstream.jsz import JszOptions  # noqa: PLC0415 - for who has streams
 
     monitor = _parts[server].monitor
     return [

@@ -48,7 +48,6 @@ class World:
                 0,
                 (1, number_of(self.leader), 0, 0, 0, role, 0, heard, 20, 0, 0, 0, 0, 0, 0),
                 b"",
-                then,
             )
         )
 

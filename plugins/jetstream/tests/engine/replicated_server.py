@@ -291,7 +291,7 @@ class ReplicatedServer:
         number = self.stream if of is GroupOf.STREAM else self.consumer
 
         def ask(verb: Verb, numbers: tuple[int, ...], then: Callable[[EngineAnswer], object]):
-            self.ask(verb, number, lambda *told: then(EngineAnswer(*told, then)), numbers=numbers)
+            self.ask(verb, number, lambda *told: then(EngineAnswer(*told)), numbers=numbers)
 
         return Moving(
             of=of,

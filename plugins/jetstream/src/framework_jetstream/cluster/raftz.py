@@ -12,20 +12,24 @@ from msgspec import Struct
 from framework.spec import InQuery
 from framework_jetstream.api.records import StreamState, plain
 from framework_jetstream.api.times import ZERO, go_duration, text_from_ns
+from framework_jetstream.counts import slices
 from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.meta.view import group_state
 from framework_jetstream.raft.records import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import AsyncGenerator, Sequence
 
-    from framework_jetstream.engine.link import EngineAnswer
+    from framework_jetstream.counts import Counts
     from framework_jetstream.meta.view import ClusterView, GroupState
-    from framework_jetstream.stream.census import StreamCount
+    from framework_jetstream.stream.book import StreamEntry
+    from framework_jetstream.stream.census import ConsumerCount, StreamCount
 
 META_NAME: Final = "_meta_"
 _STATES: Final = {Role.LEADER: "LEADER", Role.CANDIDATE: "CANDIDATE"}
 """All others follow, for nats-server."""
+_AT_ONCE: Final = 16
+"""Groups that are shown together: less than a millisecond's work."""
 
 
 class RaftzOptions(Struct, frozen=True, kw_only=True):
@@ -37,45 +41,54 @@ class RaftzOptions(Struct, frozen=True, kw_only=True):
     """Only that of this name."""
 
 
-def raft_groups(
-    view: ClusterView, counts: Iterable[StreamCount], system_account: str, options: RaftzOptions
-) -> dict[str, Any]:
-    """Return the document: account, group, how it is.
+class Raftz:
+    """Shows groups by their names.
 
     Args:
         view: Of the cluster.
-        counts: The streams of this server, with their consumers.
+        counts: Says how streams and consumers are.
         system_account: In which groups talk.
-        options: As asked for.
+        name: Of the only one that is shown; empty: all are.
     """
-    account = options.account or system_account
-    meta = (META_NAME, view.state, view.leader_since_ns)
-    found = [meta] if account == system_account and view.is_founded else []
-    mine = [it for it in counts if it.entry.account == account]
-    groups = {
-        name: _shown(view, state, since_ns, system_account)
-        for name, state, since_ns in (*found, *_groups(view, mine))
-        if name and options.group in {"", name}
-    }
-    return {account: groups} if groups else {}
 
+    def __init__(self, view: ClusterView, counts: Counts, system_account: str, name: str) -> None:
+        self._view = view
+        self._counts = counts
+        self._system_account = system_account
+        self._name = name
 
-def _groups(
-    view: ClusterView, counts: Iterable[StreamCount]
-) -> Iterator[tuple[str, GroupState, int]]:
-    for count in counts:
-        entry = count.entry
-        stream = Asset(entry.account, entry.config.name)
-        if count.group is not None:
-            yield view.group_name(stream), _state_of(count.group), entry.leads_since_ns
-        for name, told in count.consumer_groups.items():
-            consumer = entry.consumers.get(name)
-            since_ns = consumer.leads_since_ns if consumer is not None else 0
-            yield view.group_name(stream._replace(consumer=name)), _state_of(told), since_ns
+    def meta_group(self) -> dict[str, Any]:
+        """Return the meta group, where there is one by now."""
+        view = self._view
+        return self._group(META_NAME, view.state, view.leader_since_ns) if view.is_founded else {}
 
+    async def groups_of(
+        self, streams: Sequence[StreamEntry]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield the groups of streams and of their consumers, some at a time."""
+        for some in slices(streams, _AT_ONCE):
+            for count in await self._counts.of_streams(some):
+                entry = count.entry
+                yield self._group_of((entry.account, entry.config.name, ""), count)
+                for consumers in slices(tuple(entry.consumers.values()), _AT_ONCE):
+                    shown: dict[str, Any] = {}
+                    for it in await self._counts.of_consumers(consumers):
+                        name = it.entry.config.name
+                        shown |= self._group_of((entry.account, entry.config.name, name), it)
+                    yield shown
 
-def _state_of(told: EngineAnswer) -> GroupState:
-    return group_state(told.numbers, told.data)
+    def _group_of(
+        self, name: tuple[str, str, str], count: StreamCount | ConsumerCount
+    ) -> dict[str, Any]:
+        if count.group is None:
+            return {}
+        state = group_state(count.group.numbers, count.group.data)
+        return self._group(self._view.group_name(Asset(*name)), state, count.entry.leads_since_ns)
+
+    def _group(self, name: str, state: GroupState, since_ns: int) -> dict[str, Any]:
+        if not name or self._name not in {"", name}:
+            return {}
+        return {name: _shown(self._view, state, since_ns, self._system_account)}
 
 
 def _shown(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from framework_jetstream.exchange import Arrived, Exchange
     from framework_jetstream.meta.assignments import Asset
     from framework_jetstream.meta.state import MetaState
+    from framework_jetstream.stream.book import StreamEntry
 
 
 def usage_subject(peer: str) -> str:
@@ -50,7 +51,8 @@ class UsageService:
         peer: This server's id in groups.
         usage: Counts of requests.
         tiers_of: Returns what an account may store, by tier; None: nothing.
-        tell: Asks the actor that has the streams of this server.
+        streams_of: Returns the streams of an account on this server.
+        tell: Asks the actor that has them.
     """
 
     def __init__(
@@ -60,12 +62,14 @@ class UsageService:
         peer: str,
         usage: ApiUsage,
         tiers_of: Callable[[str], Mapping[str, JetStreamLimits] | None],
+        streams_of: Callable[[str], Sequence[StreamEntry]],
         tell: Callable[[object], object],
     ) -> None:
         self._exchange = exchange
         self._peer = peer
         self._usage = usage
         self._tiers_of = tiers_of
+        self._streams_of = streams_of
         self._tell = tell
 
     def begin(self, account: int) -> None:
@@ -99,12 +103,12 @@ class UsageService:
             return
 
         def sort(told: Reply[list[StreamCount]]) -> None:
-            counts = [it for it in told.get() if it.entry.account == account]
+            counts = told.get()
             then({name: Totals.of(of_tier(tiers, name, counts)) for name in tiers})
 
         each = Reply[list[StreamCount]]()
         each.when_done(sort)
-        self._tell(JetStream.Describe(each))
+        self._tell(JetStream.Describe(each, self._streams_of(account)))
 
 
 def account_of(header: bytes) -> str:

@@ -150,6 +150,7 @@ def cluster_parts(
         peer=peer,
         usage=usage,
         tiers_of=host.limits,
+        streams_of=book.streams,
         tell=lambda message: server.component(JETSTREAM).tell(message),
     )
     tags: Any = server.config.values.get("server_tags") or ()

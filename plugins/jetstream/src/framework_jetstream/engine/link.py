@@ -72,19 +72,18 @@ class EngineAnswer(Struct, frozen=True):
     or the log has ended."""
     numbers: tuple[int, ...]
     data: bytes
-    then: Callable[[EngineAnswer], object]
-    """What who asked does with it, in its own turn."""
 
 
 class EngineAnswers(Struct, frozen=True):
     """Answers for one actor, in order."""
 
-    answers: list[EngineAnswer]
+    answers: list[tuple[EngineAnswer, Callable[[EngineAnswer], object]]]
+    """With what who asked does with each, in its own turn."""
 
     def use(self) -> None:
         """Do what was to be done with each; called in the turn of the actor that asked."""
-        for answer in self.answers:
-            answer.then(answer)
+        for answer, then in self.answers:
+            then(answer)
 
 
 class EngineEvent(Struct, frozen=True):
@@ -380,7 +379,7 @@ class EngineLink:
         return [it for it in passes if it.began_ns]
 
     def _take(self) -> None:
-        batches: dict[ActorRef[Any], list[EngineAnswer]] = {}
+        batches: dict[ActorRef[Any], EngineAnswers] = {}
         for asked, status, numbers, data in self._engine.answers():
             if asked == -_STORE:
                 self._take_damage(Event(status), numbers)
@@ -391,10 +390,11 @@ class EngineLink:
                     owner.tell(EngineEvent(Event(status), numbers, data, about))
                 continue
             owner, then = self._waiting.pop(asked)
-            batches.setdefault(owner, []).append(EngineAnswer(status, numbers, data, then))
-        for owner, answers in batches.items():
+            batch = batches.setdefault(owner, EngineAnswers([]))
+            batch.answers.append((EngineAnswer(status, numbers, data), then))
+        for owner, batch in batches.items():
             if owner.is_alive():  # who has ended meanwhile has no use for them
-                owner.tell(EngineAnswers(answers))
+                owner.tell(batch)
 
     def _take_damage(self, event: Event, numbers: tuple[int, ...]) -> None:
         if event == Event.LOST and self._lost is not None:

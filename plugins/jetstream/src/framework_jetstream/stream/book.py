@@ -148,6 +148,8 @@ class StreamBook:
         found: list[dict[str, Any]] = []
         for entry in self.all():
             lost = self._losses and self.losses(entry.account, entry.config.name)
+            if not (lost or entry.is_repaired or entry.consumers):
+                continue  # as almost all of thousands are
             consumers = [name for name, it in entry.consumers.items() if it.is_repaired]
             stream = {"account": entry.account, "stream": entry.config.name}
             if entry.is_repaired or lost:

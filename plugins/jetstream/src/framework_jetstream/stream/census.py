@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
 
@@ -25,10 +25,6 @@ class StreamCount(Struct):
     state: EngineAnswer | None = None
     group: EngineAnswer | None = None
     """What GROUP_STATE says, where several servers have it."""
-    consumers: list[tuple[ConsumerEntry, EngineAnswer]] = field(default_factory=list)
-    """Only where they were asked for; by name."""
-    consumer_groups: dict[str, EngineAnswer] = field(default_factory=dict)
-    """As `group`, of these; by name."""
 
     @property
     def messages(self) -> int:
@@ -39,6 +35,15 @@ class StreamCount(Struct):
     def bytes(self) -> int:
         """Of its messages."""
         return self.state.numbers[1] if self.state else 0
+
+
+class ConsumerCount(Struct):
+    """How a consumer is."""
+
+    entry: ConsumerEntry
+    state: EngineAnswer | None = None
+    group: EngineAnswer | None = None
+    """As of a stream."""
 
 
 class Totals(Struct, frozen=True):
@@ -78,28 +83,29 @@ class Census:
         self._link = link
         self._owner = owner
 
-    def take(
-        self, entries: Sequence[StreamEntry], finish: Counted, *, consumers_of: str | None = None
-    ) -> None:
+    def take(self, entries: Sequence[StreamEntry], finish: Counted) -> None:
         """Count streams; `finish` gets one count each, in order.
 
         Args:
             entries: Which.
             finish: Called in a later turn, or at once where there are none.
-            consumers_of: An account whose consumers are told too; empty: of all accounts. None:
-                no consumers.
         """
         counts = [StreamCount(entry) for entry in entries]
         waiting = _Waiting(partial(finish, counts))
         for count in counts:
-            entry = count.entry
-            self._ask(Verb.STREAM_STATE, entry.number, waiting, partial(setattr, count, "state"))
-            if entry.replicas:
-                told = partial(setattr, count, "group")
-                self._ask(Verb.GROUP_STATE, entry.number, waiting, told, (GroupOf.STREAM,))
-            if consumers_of is not None and consumers_of in {"", entry.account}:
-                for _, consumer in sorted(entry.consumers.items()):
-                    self._ask_of_consumer(count, consumer, waiting)
+            self._ask_both(Verb.STREAM_STATE, GroupOf.STREAM, count, waiting)
+        waiting.begin()
+
+    def take_consumers(
+        self,
+        entries: Sequence[ConsumerEntry],
+        finish: Callable[[list[ConsumerCount]], object],
+    ) -> None:
+        """Count consumers, as streams."""
+        counts = [ConsumerCount(entry) for entry in entries]
+        waiting = _Waiting(partial(finish, counts))
+        for count in counts:
+            self._ask_both(Verb.CONSUMER_STATE, GroupOf.CONSUMER, count, waiting)
         waiting.begin()
 
     def add_up(
@@ -122,15 +128,14 @@ class Census:
             self._ask(Verb.TOTALS, account or 0, waiting, told, numbers)
         waiting.begin()
 
-    def _ask_of_consumer(
-        self, count: StreamCount, consumer: ConsumerEntry, waiting: _Waiting
+    def _ask_both(
+        self, verb: Verb, group: GroupOf, count: StreamCount | ConsumerCount, waiting: _Waiting
     ) -> None:
-        number, groups = consumer.number, count.consumer_groups
-        told = partial(_add_consumer, count, consumer)
-        self._ask(Verb.CONSUMER_STATE, number, waiting, told)
-        if consumer.replicas:
-            told = partial(groups.__setitem__, consumer.config.name)
-            self._ask(Verb.GROUP_STATE, number, waiting, told, (GroupOf.CONSUMER,))
+        number = count.entry.number
+        self._ask(verb, number, waiting, partial(setattr, count, "state"))
+        if count.entry.replicas:
+            told = partial(setattr, count, "group")
+            self._ask(Verb.GROUP_STATE, number, waiting, told, (group,))
 
     def _ask(
         self,
@@ -147,10 +152,6 @@ class Census:
 
         waiting.count += 1
         self._link.ask(self._owner, verb, number, then=take, numbers=numbers)
-
-
-def _add_consumer(count: StreamCount, consumer: ConsumerEntry, answer: EngineAnswer) -> None:
-    count.consumers.append((consumer, answer))
 
 
 class _Waiting:

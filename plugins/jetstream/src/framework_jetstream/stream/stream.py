@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct, field, structs
 from typing_extensions import override
@@ -215,8 +215,8 @@ class Stream(Component):
         self._adopting: Adopting | None = None
         self._restored: Reply[bytes | None] | None = None
         self._group_told: tuple[tuple[int, ...], bytes] | None = None
-        messages = MessageRequests(entry, host, self._ask)
-        sending = Sending(
+        self._messages = MessageRequests(entry, host, self._ask)
+        self._sending = Sending(
             self,
             entry=entry,
             link=link,
@@ -226,25 +226,6 @@ class Stream(Component):
             places=places,
             clock=clock,
         )
-        self._handlers = {
-            "stream_create": self._repeat_create,
-            "stream_info": self._info,
-            "stream_update": self._update,
-            "stream_delete": self._delete,
-            "stream_purge": messages.purge,
-            "stream_msg_get": messages.get,
-            "stream_msg_delete": messages.delete,
-            "stream_snapshot": sending.snapshot,
-            "stream_export": sending.export,
-            "consumer_create": self._create_consumer,
-            "consumer_names": self._name_consumers,
-            "consumer_list": self._list_consumers,
-            "consumer_info": self._pass_on,
-            "consumer_delete": self._pass_on,
-            "consumer_pause": self._pass_on,
-            "consumer_reset": self._pass_on,
-            "consumer_unpin": self._pass_on,
-        }
 
     @override
     def on_stop(self) -> None:
@@ -281,7 +262,7 @@ class Stream(Component):
                 message.use()
             case Stream.Request():
                 try:
-                    self._handlers.get(message.kind, _refuse_missing)(message)
+                    self._HANDLERS.get(message.kind, _refuse_missing)(self, message)
                 except ApiFailure as refusal:
                     message.reply.set(refused(message.kind, refusal.error))
             case Stream.Open() | Stream.Restore() | Stream.Adopt():
@@ -859,7 +840,28 @@ class Stream(Component):
         if not shown:
             request.reply.set(answer("consumer_list", paged))
 
+    _HANDLERS: ClassVar[Mapping[str, Callable[[Stream, Request], None]]] = {
+        "stream_create": _repeat_create,
+        "stream_info": _info,
+        "stream_update": _update,
+        "stream_delete": _delete,
+        "stream_purge": lambda self, request: self._messages.purge(request),
+        "stream_msg_get": lambda self, request: self._messages.get(request),
+        "stream_msg_delete": lambda self, request: self._messages.delete(request),
+        "stream_snapshot": lambda self, request: self._sending.snapshot(request),
+        "stream_export": lambda self, request: self._sending.export(request),
+        "consumer_create": _create_consumer,
+        "consumer_names": _name_consumers,
+        "consumer_list": _list_consumers,
+        "consumer_info": _pass_on,
+        "consumer_delete": _pass_on,
+        "consumer_pause": _pass_on,
+        "consumer_reset": _pass_on,
+        "consumer_unpin": _pass_on,
+    }
+    """By what is asked; one table for all streams."""
 
-def _refuse_missing(_: Stream.Request) -> None:
+
+def _refuse_missing(_: Stream, __: Stream.Request) -> None:
     """Refuse what this version can't do."""
     raise failure(ErrCode.GENERIC, err="not available in this version")
