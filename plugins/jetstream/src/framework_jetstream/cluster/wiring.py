@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -153,22 +154,6 @@ def cluster_parts(
         streams_of=book.streams,
         tell=lambda message: server.component(JETSTREAM).tell(message),
     )
-    tags: Any = server.config.values.get("server_tags") or ()
-
-    def describe() -> ServerRecord:
-        return ServerRecord(
-            peer=peer,
-            name=server.name,
-            cluster=server.cluster_name,
-            domain=host.config.domain,
-            tags=tuple(tags),
-            version=NATS_VERSION,
-            level=JETSTREAM_API_LEVEL,
-            machine=VERSION,
-            memory_bytes=host.config.max_memory,
-            storage_bytes=host.config.max_file,
-        )
-
     return ClusterParts(
         server=server,
         view=view,
@@ -178,7 +163,7 @@ def cluster_parts(
             "link": link,
             "exchange": exchange,
             "host": host,
-            "describe": describe,
+            "describe": partial(_record_of, server, host, peer),
             "server_count": server_count(server.config),
             "rules": Rules(
                 unique_tag=host.config.unique_tag,
@@ -197,6 +182,22 @@ def cluster_parts(
             "clock": clock,
             "start": start,
         },
+    )
+
+
+def _record_of(server: ServerContext, host: Host, peer: str) -> ServerRecord:
+    tags: Any = server.config.values.get("server_tags") or ()
+    return ServerRecord(
+        peer=peer,
+        name=server.name,
+        cluster=server.cluster_name,
+        domain=host.config.domain,
+        tags=tuple(tags),
+        version=NATS_VERSION,
+        level=JETSTREAM_API_LEVEL,
+        machine=VERSION,
+        memory_bytes=host.config.max_memory,
+        storage_bytes=host.config.max_file,
     )
 
 
