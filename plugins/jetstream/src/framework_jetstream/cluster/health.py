@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from framework.spec import HealthProblem
 from framework_jetstream.api.saved import words_of_ranges
+from framework_jetstream.meta.assignments import Asset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from framework.spec import HealthQuestion
-    from framework_jetstream.meta.assignments import Asset
     from framework_jetstream.meta.view import ClusterView
     from framework_jetstream.stream.book import StreamBook
 
@@ -52,19 +52,17 @@ def _not_found(view: ClusterView, question: HealthQuestion) -> HealthProblem | N
     """Return that what was asked for is not this server's."""
     account, stream, consumer = question.account, question.stream, question.consumer
     names = {"account": account, "stream": stream, "consumer": consumer}
-    mine = [it for it, _ in view.machine.state.assets() if it.account == account]
+    machine = view.machine
     if not account:
         return None
-    if not mine:
+    if not machine.state.streams_of(account):
         text = f'JetStream account "{account}" not found'
         return HealthProblem(kind="ACCOUNT", error=text, is_missing=True, account=account)
-    if stream and not any(_is_of(it, stream) and view.machine.runs_here(it) for it in mine):
+    if stream and not machine.runs_here(Asset(account, stream)):
         text = f'JetStream stream "{stream}" not found on account "{account}"'
         del names["consumer"]
         return HealthProblem(kind="STREAM", error=text, is_missing=True, **names)
-    if consumer and not any(
-        _is_of(it, stream, consumer) and view.machine.runs_here(it) for it in mine
-    ):
+    if consumer and not machine.runs_here(Asset(account, stream, consumer)):
         text = (
             f'JetStream consumer "{consumer}" not found for stream "{stream}"'
             f' on account "{account}"'
@@ -73,27 +71,23 @@ def _not_found(view: ClusterView, question: HealthQuestion) -> HealthProblem | N
     return None
 
 
-def _is_of(asset: Asset, stream: str, consumer: str = "") -> bool:
-    return (asset.stream, asset.consumer) == (stream, consumer)
-
-
 def _missing(
     view: ClusterView, book: StreamBook, question: HealthQuestion
 ) -> Iterator[HealthProblem]:
-    for asset, _ in view.machine.state.assets():
-        asked = (question.account, question.stream, question.consumer)
-        is_meant = all(want in {"", have} for want, have in zip(asked, asset, strict=True))
-        if not is_meant or not view.machine.runs_here(asset):
+    asked = (question.account, question.stream, question.consumer)
+    lacks = book.lacks
+    for asset, _ in view.machine.assets_here():
+        if not lacks(*asset):  # as of almost all of thousands
+            continue
+        if not all(want in {"", have} for want, have in zip(asked, asset, strict=True)):
             continue
         entry = book.get(asset.account, asset.stream)
-        is_there = entry is not None and (not asset.consumer or asset.consumer in entry.consumers)
-        if is_there and book.lacks(*asset):
+        if entry is not None and (not asset.consumer or asset.consumer in entry.consumers):
             ranges = () if asset.consumer else book.losses(asset.account, asset.stream)
             lost = f" (sequences {words_of_ranges(ranges)})" if ranges else ""
             yield _problem(asset, _REPAIRS, lost)
-        if is_there or (entry is None and asset.consumer):  # of a missing stream it alone is told
-            continue
-        yield _problem(asset, "JetStream {what} '{name}' is not current: {what} not found")
+        elif entry is not None or not asset.consumer:  # of a missing stream it alone is told
+            yield _problem(asset, "JetStream {what} '{name}' is not current: {what} not found")
 
 
 def _problem(asset: Asset, words: str, lost: str = "") -> HealthProblem:

@@ -604,12 +604,7 @@ class MetaGroup(Component):
 
     def _lacks(self) -> bool:
         """Return whether something that is to run here does not, or is not whole."""
-        machine = self._view.machine
-        return any(
-            self._book.lacks(*asset)
-            for asset, _ in machine.state.assets()
-            if machine.runs_here(asset)
-        )
+        return any(self._book.lacks(*asset) for asset, _ in self._view.machine.assets_here())
 
     def _changed(self, _: EngineAnswer) -> None:
         self._is_changing = False

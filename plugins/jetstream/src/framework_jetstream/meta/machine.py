@@ -45,6 +45,8 @@ from framework_jetstream.meta.snapshots import bytes_from_state, state_from_byte
 from framework_jetstream.meta.state import MetaState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from framework_jetstream.meta.assignments import (
         Asset,
         Assignment,
@@ -83,12 +85,18 @@ class MetaMachine:
 
     def is_offline(self, asset: Asset) -> bool:
         """Return whether an asset waits for a newer version."""
-        return self.held.covers(name_of(asset))
+        return bool(self.held.entries) and self.held.covers(name_of(asset))
 
     def runs_here(self, asset: Asset) -> bool:
         """Return whether this server has a replica of an asset, and knows what to do with it."""
         found = self.state.find(asset)
         return found is not None and self._is_mine(found.group) and not self.is_offline(asset)
+
+    def assets_here(self) -> Iterator[tuple[Asset, Assignment]]:
+        """Yield what runs here, each stream before its consumers."""
+        for asset, found in self.state.assets():
+            if self._is_mine(found.group) and not self.is_offline(asset):
+                yield asset, found
 
     def apply(self, index: int, data: bytes) -> list[Effect]:
         """Apply an entry.
@@ -108,11 +116,7 @@ class MetaMachine:
 
     def resume(self) -> list[Effect]:
         """Return what starts all that runs here, when the log has been read."""
-        return [
-            _start_of(self.state.index, it, found)
-            for it, found in self.state.assets()
-            if self.runs_here(it)
-        ]
+        return [_start_of(self.state.index, *it) for it in self.assets_here()]
 
     def fork(self) -> MetaMachine:
         """Return a machine that stands where this one does, and goes its own way."""
@@ -288,7 +292,7 @@ class MetaMachine:
     # -- this server -----------------------------------------------------------------------------
 
     def _is_mine(self, group: Group) -> bool:
-        return self.peer in group.hosts
+        return self.peer in group.peers or self.peer in group.target
 
     def _begin(self, asset: Asset, found: Assignment) -> None:
         self.state.put(asset, found)
@@ -312,7 +316,7 @@ class MetaMachine:
 
     def _running(self) -> dict[Asset, Assignment]:
         """Return what runs here."""
-        return {asset: found for asset, found in self.state.assets() if self.runs_here(asset)}
+        return dict(self.assets_here())
 
     def _compare(self, before: dict[Asset, Assignment]) -> None:
         """Say what differs from before a snapshot was taken up."""

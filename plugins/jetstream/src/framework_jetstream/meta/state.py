@@ -109,8 +109,9 @@ class MetaState:
         """Yield all assignments: each stream before its consumers."""
         for asset, stream in self.streams():
             yield asset, stream
-            for name, consumer in self.consumers(asset).items():
-                yield asset._replace(consumer=name), consumer
+            if consumers := self._consumers.get(asset):
+                for name, consumer in consumers.items():
+                    yield asset._replace(consumer=name), consumer
 
     def put(self, asset: Asset, found: Assignment) -> None:
         """Add an assignment, or put it in place of the one that there is."""
