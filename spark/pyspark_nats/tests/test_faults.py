@@ -93,6 +93,20 @@ def test_a_stream_that_is_cut_in_the_middle_of_a_range(store, how):
     assert len(found) < COUNT
 
 
+def test_a_stream_that_goes_while_its_tail_is_looked_for_is_a_loss(store, monkeypatch):
+    name = store.stream(COUNT)
+    parts = reader_of(store, name).read()
+    next(parts)
+    store.ask(f"STREAM.DELETE.{name}")
+
+    def look(self, api, _bulk, _frame):
+        self._check_consumer(api)  # as behind a silence
+
+    monkeypatch.setattr(pull.PullReader, "_receive", look)
+    with pytest.raises(DataLossError, match=f"{name}.* was deleted"):
+        sequences(parts)
+
+
 def test_a_cut_may_be_accepted(store):
     name = store.stream(COUNT)
     said = []

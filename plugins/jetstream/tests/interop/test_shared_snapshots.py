@@ -123,7 +123,13 @@ def archived(content):
 
 def restoring(api, config, state=STATE):
     """Begin to restore; return where pieces go, or the refusal."""
-    return api(f"STREAM.RESTORE.{config['name']}", {"config": config, "state": state})
+
+    def began():
+        """Return what is answered; the meta leader does not know all servers and tags at once."""
+        said = api(f"STREAM.RESTORE.{config['name']}", {"config": config, "state": state})
+        return said if said.get("error", {}).get("err_code") != 10005 else None
+
+    return shared.until(began)
 
 
 def sent(api, subject, piece):

@@ -407,8 +407,12 @@ class PullReader:
 
 
 def _is_passing(error: ApiError) -> bool:
-    """Whether it may answer otherwise soon: no leader, starting, not enough resources."""
-    return error.code >= 500  # noqa: PLR2004 - as HTTP has it
+    """Whether it may answer otherwise soon: no leader, starting, not enough resources.
+
+    Of a stream that has gone, whoever asked first hears only that; the next session says what it
+    means.
+    """
+    return error.code >= 500 or error.err_code == STREAM_NOT_FOUND  # noqa: PLR2004 - as HTTP has it
 
 
 def refuse_loss(reason: str) -> None:
