@@ -101,6 +101,8 @@ class Monitor:
         )
         self.damage: list[HealthProblem] = []
         """What was found damaged when the streams were read."""
+        self._nameless: list[HealthProblem] = []
+        """Of groups of the log of which nothing says what they are."""
         self.trouble: Callable[[], str] = str
         """Says why nothing can be stored now."""
         self._scrubs: Callable[[], Sequence[ScrubPass]] = tuple
@@ -294,8 +296,9 @@ class Monitor:
             )
             return
         kind: Any = "CONSUMER" if it.consumer else "STREAM" if it.stream else "JETSTREAM"
-        if len(self.damage) < _DAMAGE_MAX:
-            self.damage.append(
+        problems = self._nameless if it.is_nameless else self.damage
+        if len(problems) < _DAMAGE_MAX:
+            problems.append(
                 HealthProblem(
                     kind=kind,
                     error=f"JetStream: {it.what}",
@@ -320,6 +323,8 @@ class Monitor:
             return [*problems, HealthProblem(kind="JETSTREAM", error=problem)]
         if not question.is_shallow:
             problems += self.damage
+            if self._nameless and not self._has_replicas_of_all():
+                problems += self._nameless
             problems += [
                 HealthProblem(
                     kind="STREAM",
@@ -335,6 +340,11 @@ class Monitor:
             )
             return [*problems, *found]
         return [*problems, *self._look_for(question)]
+
+    def _has_replicas_of_all(self) -> bool:
+        """Return whether other servers have all that was here; what is not back yet has a name."""
+        found = list(self._view.machine.assets_here()) if self._view is not None else []
+        return bool(found) and all(len(it.group.hosts) > 1 for _, it in found)
 
     def _look_for(self, question: HealthQuestion) -> Sequence[HealthProblem]:
         if problem := self._rivals.problem:

@@ -284,7 +284,7 @@ def _in_words(saved: Saved | None, what: str) -> Damaged:
         case SavedConsumer():
             return Damaged(saved.account, saved.stream, saved.config.name, what)
         case _:
-            return Damaged("", "", "", what)
+            return Damaged("", "", "", what, is_nameless=saved is None)
 
 
 def _families(

@@ -88,6 +88,8 @@ class Damaged(Struct, frozen=True):
     """First and last sequence of messages that are lost; 0 and 0: it is not about messages."""
     is_shared: bool = False
     """Others have it too, and give it back."""
+    is_nameless: bool = False
+    """It is of a group of the log of which nothing says what it is."""
 
 
 class Offline(Struct, frozen=True):
