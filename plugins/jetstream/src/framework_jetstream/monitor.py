@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.book import StreamBook
     from framework_jetstream.stream.census import Totals
 
-_ACCOUNTS_SHOWN: Final = 1024
 _DAMAGE_MAX: Final = 10_000
 """Of which `/healthz` tells; the log has all of it."""
-_UNLIMITED: Final = 2**64 - 1
-"""What nats-server makes of -1 here."""
 _SECOND_NS: Final = 1_000_000_000
 _SYNC_NS: Final = 120_000_000_000
 """As nats-server has it beside `sync_always`: nothing waits so long."""

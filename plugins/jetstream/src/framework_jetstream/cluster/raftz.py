@@ -67,15 +67,18 @@ class Raftz:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the groups of streams and of their consumers, some at a time."""
         for some in slices(streams, _AT_ONCE):
-            for count in await self._counts.of_streams(some):
-                entry = count.entry
-                yield self._group_of((entry.account, entry.config.name, ""), count)
-                for consumers in slices(tuple(entry.consumers.values()), _AT_ONCE):
-                    shown: dict[str, Any] = {}
-                    for it in await self._counts.of_consumers(consumers):
-                        name = it.entry.config.name
-                        shown |= self._group_of((entry.account, entry.config.name, name), it)
-                    yield shown
+            shown: dict[str, Any] = {}
+            for stream in await self._counts.of_streams(some):
+                it = stream.entry
+                shown |= self._group_of((it.account, it.config.name, ""), stream)
+            yield shown
+        for it in streams:
+            for consumers in slices(tuple(it.consumers.values()), _AT_ONCE):
+                shown = {}
+                for consumer in await self._counts.of_consumers(consumers):
+                    name = consumer.entry.config.name
+                    shown |= self._group_of((it.account, it.config.name, name), consumer)
+                yield shown
 
     def _group_of(
         self, name: tuple[str, str, str], count: StreamCount | ConsumerCount
