@@ -52,6 +52,8 @@ class Host(Struct, kw_only=True):
     engine says of its group, and since when this server leads it (`ClusterView.describe`); None:
     streams are this server's alone."""
 
+    server_name: Callable[[str], str] = lambda peer: peer
+    """Returns the name of a server by its id in groups."""
     assigned: Callable[[tuple[str, str, str]], Any] = lambda _name: None
     """What the meta group says of a stream or consumer, as an `Assignment`; None: nothing
     that is known here now."""

@@ -144,6 +144,8 @@ class AccountDetails:
             "created": text_from_ns(entry.created_ns),
             "cluster": plain(cluster or ClusterInfo(leader=self._host.name)),
         }
+        if differing := self._book.differing(entry.account, entry.config.name):
+            shown["cluster"]["differing"] = list(differing)
         if options.config:
             shown["config"] = plain(entry.config)
         if count.state is not None:

@@ -29,6 +29,7 @@ from replicated_server import Judge, ReplicatedServer, payload_of
 from typing_extensions import override
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from planted import Planted
@@ -44,15 +45,30 @@ AGAIN_MS = 1000
 
 
 def as_older(frame: bytes) -> bytes:
-    """Return a frame as it is understood, or sent, by who begins anew with each state."""
+    """Return a frame as it is understood, or sent, by who begins anew with each state.
+
+    That version asks nobody what entries have led to, and does not answer it.
+    """
     made = bytearray(frame)
     at = FRAME_HEAD.size
     while at < len(made):
-        length, kind, *middle, _ = MESSAGE_HEAD.unpack_from(made, at)
-        if kind == MessageKind.SNAPSHOT_FETCH:
+        length, kind, *middle, context = MESSAGE_HEAD.unpack_from(made, at)
+        if kind in {MessageKind.SNAPSHOT_FETCH, MessageKind.APPEND}:
             MESSAGE_HEAD.pack_into(made, at, length, kind, *middle, 0)
+        elif kind == MessageKind.APPEND_RESPONSE and not middle[0]:
+            MESSAGE_HEAD.pack_into(made, at, length, kind, *middle[:-2], 0, 0, context)
         at += length
     return bytes(made)
+
+
+def answers_in(frame: bytes) -> Iterator[int]:
+    """Return the index of each message of a frame that says what entries have led to there."""
+    at = FRAME_HEAD.size
+    while at < len(frame):
+        length, kind, flags, *_, log_term, index, _ = MESSAGE_HEAD.unpack_from(frame, at)
+        if kind == MessageKind.APPEND_RESPONSE and not flags and log_term:
+            yield index
+        at += length
 
 
 class BeyondRepairError(BrokenError):
@@ -89,6 +105,7 @@ class ReplicatedCluster(Cluster):
             unapplied_bytes_max=5_000 if seed % 3 else 1 << 26,
             entry_bytes_max=20_000 if seed % 2 else 1 << 26,
             range_bytes_max=20 * self.settings.range_bytes_max,
+            compare_ticks=random.Random(f"{seed} compare").choice((8, 20, 50, 24_000)),
         )
         self.judge = Judge()
         self.servers = {
@@ -102,6 +119,8 @@ class ReplicatedCluster(Cluster):
         other = random.Random(f"{seed} version")
         self.older = {it for it in self.servers if seed % 4 == 0 and other.random() < 0.5}
         """Servers of a version that begins anew with each state."""
+        self.answers = Counter[tuple[int, int]]()
+        """By who has told whom: the last entry of which it said what it has led to."""
         self.planted: Planted | None = None
         """What one server applies otherwise than the others."""
         self.waiting = {server_id: [] for server_id in self.servers}
@@ -172,8 +191,11 @@ class ReplicatedCluster(Cluster):
         for to, frame in server.turn():
             self.seen["fetch"] += any(it in frame for it in SEGMENTS)
             sent = frame if self.planted is None else self.planted.frame(to, frame)
-            is_plain = self.older.isdisjoint((server.id, to))
-            self.send(server.id, to, sent if is_plain else as_older(sent))
+            made = sent if self.older.isdisjoint((server.id, to)) else as_older(sent)
+            for index in answers_in(made):
+                self.seen["answered"] += 1
+                self.answers[server.id, to] = max(index, self.answers[server.id, to])
+            self.send(server.id, to, made)
         self.seen["trim"] += 0 < first < server.log.first_file
         if server.begin_round():
             took = 400.0 if server.id in self.slow else 1 + self.rng.random() * 10
@@ -365,6 +387,22 @@ class ReplicatedCluster(Cluster):
         numbers = [int(it.split()[0]) for it in first.values()]
         demand(len(numbers) == len(set(numbers)), "a message is stored twice")
 
+    def compare(self) -> None:
+        """See that all that can tell who leads what the last entry has led to."""
+        able = set(self.servers) - self.older
+        last = self.answer_of(self.servers[1], Verb.GROUP_STATE, GroupOf.STREAM)[1][2]
+
+        def is_told() -> bool:
+            return any(
+                leader.id not in able
+                or not leader.digest
+                or all(self.answers[it, leader.id] >= last for it in able - {leader.id})
+                for leader in self.leaders()
+            )
+
+        is_compared = self.run_until(self.now_ms + QUIET_MS, is_told)
+        demand(is_compared, f"{last} is not compared: {self.answers}, {self.state()}")
+
     def why_not(self) -> str:
         """Say why servers can't agree, whatever they do; nothing: they could.
 
@@ -434,6 +472,7 @@ class ReplicatedCluster(Cluster):
                 raise BeyondRepairError(msg)
             demand(False, f"no agreement: {self.state()}")  # noqa: FBT003
         self.check()
+        self.compare()
         told = self.judge
         self.seen += Counter(
             stored=len(told.acked),

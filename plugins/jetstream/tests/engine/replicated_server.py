@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
@@ -116,19 +117,31 @@ class Judge:
     """Of the stream, by since when, and index: what it was, and at which server first."""
     compared: int = 0
     """How often another server had one for the same index."""
+    differing: dict[int, set[int]] = field(default_factory=dict)
+    """Servers of which one that leads the stream has said last that they have come to differ."""
+    lets_differ: bool = False
+    """Whether one of them was made to."""
     config: StreamConfig = STREAM_CONFIG
     """What the stream is assigned as: who begins with nothing is told of that."""
 
     def stored(self, number: int, seq: int) -> None:
-        demand(self.acked.setdefault(number, seq) == seq, f"message {number} is stored twice")
+        first = self.acked.setdefault(number, seq)
+        demand(self.lets_differ or first == seq, f"message {number} is stored twice")
 
     def led_to(self, server: int, since: int, index: int, digest: int) -> None:
         first, by = self.digests.setdefault((since, index), (digest, server))
-        demand(first == digest, f"servers {by} and {server} have come to differ at entry {index}")
+        is_known = first == digest or self.lets_differ
+        demand(is_known, f"servers {by} and {server} have come to differ at entry {index}")
         self.compared += by != server
+
+    def says(self, server: int, others: set[int]) -> None:
+        demand(self.lets_differ or not others, f"server {server} says that {sorted(others)} differ")
+        self.differing[server] = others
 
     def received(self, seq: int, payload: bytes) -> None:
         number = int(payload.split()[0])
+        if self.lets_differ:
+            return
         demand(payload == payload_of(number), f"sequence {seq} has other bytes")
         demand(self.acked.get(number, seq) == seq, f"message {number} is sequence {seq}")
 
@@ -567,6 +580,12 @@ class ReplicatedServer:
         self.peers.said.clear()
         return sent
 
+    @property
+    def digest(self) -> int:
+        """What the stream's entries have led to; 0: nothing yet, or that can't be read."""
+        found = self.engine.digests(self.stream)
+        return found[1][0][1] if found is not None else 0
+
     def _compare(self) -> None:
         """Say what entries of the stream have led to, where that has changed."""
         found = self.engine.digests(self.stream)
@@ -584,6 +603,8 @@ class ReplicatedServer:
             demand(is_known, f"messages are lost: {numbers}")
             if asked < 0 and status == Event.UPDATE:
                 self._follow(numbers[0], data)
+            if asked < 0 and status == Event.DIFFERS:
+                self.judge.says(self.id, {it for (it,) in struct.iter_unpack("=Q", data)})
             if asked < 0 and status == Event.LEADS:
                 self.judge.leads(
                     -asked % 2**43 if -asked < CONTROL_EVENTS else 0, numbers[0], self.id

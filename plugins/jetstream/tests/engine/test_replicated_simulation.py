@@ -13,10 +13,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
 from planted import Planted
-from replicated_cluster import BeyondRepairError, ReplicatedCluster
+from replicated_cluster import AGAIN_MS, BeyondRepairError, ReplicatedCluster
 from replicated_server import STREAM_GROUP
+from typing_extensions import override
 
-from raft_judge import BrokenError, demand  # isort: skip -- its folder is known by the import before
+from raft_cluster import QUIET_MS  # isort: skip -- its folder is known by the import before
+from raft_judge import BrokenError, demand  # isort: skip
 
 if TYPE_CHECKING:
     from replicated_server import ReplicatedServer
@@ -71,6 +73,7 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
         "read log",
         "kept",
         "compared",
+        "answered",
     } <= set(seen)
 
 
@@ -85,9 +88,17 @@ def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) 
             raise
         seen += cluster.faults + cluster.seen
 
-    assert {*FAULTS, "stored", "settled", "led", "updated", "save", "fetch", "compared"} <= set(
-        seen
-    )
+    assert {
+        *FAULTS,
+        "stored",
+        "settled",
+        "led",
+        "updated",
+        "save",
+        "fetch",
+        "compared",
+        "answered",
+    } <= set(seen)
 
 
 @pytest.mark.parametrize("first", range(0, SCRUBBING, 2 * SLICE))
@@ -228,6 +239,63 @@ def test_a_mistake_is_found(mistake: str) -> None:
             found += 1
 
     assert found >= 5
+
+
+class DifferingCluster(ReplicatedCluster):
+    """Servers of which one applies something otherwise, until all have the last message.
+
+    Args:
+        difference: As of `Planted`.
+        seed: Chooses everything else.
+    """
+
+    def __init__(self, difference: str, seed: int) -> None:
+        super().__init__(seed)
+        self.older.clear()
+        self.planted = Planted(difference, 1 + seed % 3, STREAM_GROUP, 5 + seed)
+        self.judge.lets_differ = True
+
+    def odd(self) -> set[int]:
+        """Return the servers that have come to something else than who leads now."""
+        leader = self.leaders()[0]
+        return {it.id for it in self.servers.values() if it.digest != leader.digest}
+
+    def said(self) -> set[int]:
+        """Return those of which that one says so."""
+        return self.judge.differing.get(self.leaders()[0].id, set())
+
+    @override
+    def agree(self) -> bool:
+        """Whether all have applied the same entries, whatever these have led to."""
+        found = {
+            self.answer_of(it, Verb.GROUP_STATE, GroupOf.STREAM)[1][2:5]
+            for it in self.servers.values()
+        }
+        is_settled = len(found) == 1 and len(set(found.pop())) == 1
+        is_whole = all(self.is_whole(it) and not it.lacks for it in self.servers.values())
+        return is_settled and is_whole and bool(self.leaders())
+
+    @override
+    def check(self) -> None:
+        """See that who leads says of each server that has come to differ that it has."""
+        self.run_until(self.now_ms + AGAIN_MS)
+        self.seen["differ"] += bool(self.odd())
+        is_said = self.run_until(self.now_ms + QUIET_MS, lambda: self.odd() == self.said())
+        demand(is_said, f"{self.odd()} differ, and it is said of {self.said()}")
+
+
+@pytest.mark.parametrize("difference", ["payload", "less"])
+def test_who_leads_says_which_server_has_come_to_differ(difference: str) -> None:
+    """And of nobody, where that one has got all of the stream from another server since."""
+    seen: Counter[str] = Counter()
+    for seed in range(PLANTED):
+        try:
+            seen += DifferingCluster(difference, seed).run().seen
+        except Exception as broken:
+            broken.add_note(f"again: DifferingCluster({difference!r}, {seed}).run()")
+            raise
+
+    assert seen["differ"] >= PLANTED // 4
 
 
 @pytest.mark.parametrize("difference", ["payload", "less"])

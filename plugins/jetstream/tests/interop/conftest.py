@@ -7,6 +7,8 @@ import pytest
 from framework.testing import Fleet
 from plugins.jetstream.tests.interop import shared_clusters as shared
 
+DIFFERS = "has come to differ at server"
+
 
 @pytest.fixture(scope="module")
 def clusters(tmp_path_factory):
@@ -20,7 +22,24 @@ def clusters(tmp_path_factory):
         return running[kind]
 
     yield cluster_of
+    see_that_nothing_differs(fleet)
     fleet.stop()
+
+
+def see_that_nothing_differs(fleet):
+    """Fail if a server has ever said that another one has come to differ."""
+    found = [it for server in fleet.servers for it in server.log().splitlines() if DIFFERS in it]
+
+    assert not found
+
+
+@pytest.fixture(autouse=True)
+def nothing_differs(request):
+    """See at the end of a test that what entries have led to was the same at all servers."""
+    fleet = request.getfixturevalue("fleet") if "fleet" in request.fixturenames else None
+    yield
+    if fleet is not None:
+        see_that_nothing_differs(fleet)
 
 
 @pytest.fixture(params=shared.KINDS)

@@ -460,6 +460,47 @@ MUTANTS = (
         "pair_of(raft.server, peer.id) == NULL or not pair_of(raft.server, peer.id).is_heard",
         "False",
     ),
+    instead(
+        "takes another digest for its own",
+        "_comparing",
+        "answer.log_term != it.sum",
+        "False",
+    ),
+    instead(
+        "compares what was said of another entry",
+        "_comparing",
+        "answer.commit != it.index",
+        "not answer.commit",
+    ),
+    instead(
+        "asks for ever",
+        "_comparing",
+        "peer.asked >= ASKED_MAX",
+        "False",
+    ),
+    instead(
+        "asks only when it is time",
+        "_comparing",
+        "is_quiet and it.quiet_index != raft.log.last_index",
+        "False",
+    ),
+    instead(
+        "compares digests that began at other entries",
+        "_comparing",
+        "raft.digests.since != question.commit",
+        "False",
+    ),
+    Mutant(
+        "compares what can't be read",
+        "_comparing",
+        "raft.is_faulty or raft.loss or",
+        "(raft.is_faulty and not ({on})) or raft.loss or",
+    ),
+    without(
+        "knows as who begins to lead what it knew before",
+        "_comparing",
+        "peer.compared = peer.differs = 0",
+    ),
     Mutant(
         "lets beats prolong a lease",
         "_hibernation",

@@ -17,6 +17,7 @@
     crash 1                      it stops, loses what was not synced, and starts
     lose 1                       it stops, loses all that was synced as well, and starts
     compact 1 3                  snapshot up to index 3
+    led 1 5 77 2                 entries up to 5 have led to 77 there, by a digest since 2
     judge 2 1                    there is an entry 2 of term 1, somewhere
     aside 1                      it has no place in the group any more
     show 1                       how it stands
@@ -196,6 +197,9 @@ class Script:
     def do_compact(self, server_id: str, index: str) -> None:
         self.servers[int(server_id)].compact(int(index), int(index))
 
+    def do_led(self, server_id: str, index: str, digest: str, since: str = "0") -> None:
+        self.group(server_id).led_to(int(index), int(digest), int(since))
+
     def do_judge(self, index: str, term: str) -> None:
         self.judge.chains[int(index), int(term)] = 0
 
@@ -268,6 +272,10 @@ class Script:
                 peer = group.peer(it)
                 if it != server_id and peer is not None and peer.state is not PeerState.REPLICATE:
                     text += f" {it}:{peer.state.name}"
+                if it != server_id and peer is not None and peer.differs:
+                    text += f" {it}:DIFFERS at {peer.differs}"
+        if any(group.digest):
+            text += " digest={2} at {1} since {0}".format(*group.digest)
         return text + (f" lies={group.lies}" if group.lies else "")
 
 

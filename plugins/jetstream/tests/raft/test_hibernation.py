@@ -65,6 +65,12 @@ class Still(Cluster):
     def passes(self, ms: float) -> None:
         self.run_until(self.now_ms + ms)
 
+    def differing(self, leader: int) -> list[int]:
+        """Return where entries have led to something else, as a leader knows it."""
+        group = self.servers[leader].group
+        found = {it: group.peer(it) for it in MEMBERS}
+        return [it for it, peer in found.items() if peer is not None and peer.differs]
+
     def elects(self, but: int) -> bool:
         """Whether another than one leads soon."""
         return self.run_until(
@@ -77,6 +83,15 @@ def is_plain_heartbeat(frame: bytes, sender: int, to: int) -> bool:
     messages = read_frame(frame, sender, to)
     assert not isinstance(messages, FrameRefused)
     return all(it.kind == MessageKind.HEARTBEAT and not it.flags for it in messages)
+
+
+def asks(frame: bytes, sender: int, to: int) -> bool:
+    """Whether a frame asks what entries have led to."""
+    messages = read_frame(frame, sender, to)
+    assert not isinstance(messages, FrameRefused)
+    return any(
+        it.kind == MessageKind.APPEND and bool(it.context) and not it.entries for it in messages
+    )
 
 
 @pytest.fixture(params=range(8))
@@ -172,6 +187,27 @@ def test_what_is_proposed_wakes_the_group(cluster: Still) -> None:
         cluster.now_ms + 200, lambda: all(it.commit == index for it in cluster.members())
     )
     cluster.asleep()
+
+
+def test_what_entries_have_led_to_is_compared_before_the_group_sleeps(cluster: Still) -> None:
+    leader = cluster.servers[cluster.leader_id()]
+    index = leader.group.propose(b"awake")
+    cluster.pump(leader)
+    assert cluster.run_until(
+        cluster.now_ms + 200, lambda: all(it.commit == index for it in cluster.members())
+    )
+    odd = next(it for it in MEMBERS if it != leader.id)
+    for server_id in MEMBERS:
+        cluster.servers[server_id].group.led_to(index, 8 if server_id == odd else 9)
+    cluster.frames.clear()
+    cluster.asleep()
+
+    asked = [to for sender, to, frame in cluster.frames if asks(frame, sender, to)]
+    assert set(asked) == set(MEMBERS) - {leader.id}
+    assert cluster.differing(leader.id) == [odd]
+    cluster.frames.clear()
+    cluster.passes(10_000)
+    assert not any(asks(frame, sender, to) for sender, to, frame in cluster.frames)
 
 
 def test_no_lease_rests_on_beats(cluster: Still) -> None:

@@ -45,6 +45,8 @@ GOOD = (
     Message(MessageKind.VOTE_RESPONSE, GROUP, 6, flags=Flag.REJECTED),
     APPEND,
     Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 4, context=5),
+    Message(MessageKind.APPEND, GROUP, 5, 3, 2, 1, ABSURD),
+    Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 4, ABSURD, 3, 5),
     Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 3, 2, 4, flags=Flag.REJECTED),
     Message(MessageKind.HEARTBEAT, GROUP, 5, commit=2, context=8),
     Message(MessageKind.HEARTBEAT, GROUP, 5, 90, commit=2, context=8, flags=Flag.BEHIND),
@@ -94,6 +96,50 @@ def test_what_is_written_is_read() -> None:
     assert list(GOOD) == read_frame(frame, 2, 1)
 
 
+QUESTION = Message(MessageKind.APPEND, GROUP, 5, 3, 2, 1, 0xFEDCBA9876543210)
+ANSWER = Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 3, 0xFEDCBA9876543210, 3, 3)
+FRAMES = {
+    QUESTION: "52414654 0100 0000 60000000 01000000 0200000000000000 0100000000000000"
+    "40000000 05 00 0000 00000000 00000000 0900000000000000 0500000000000000"
+    "0300000000000000 0200000000000000 0100000000000000 1032547698badcfe",
+    ANSWER: "52414654 0100 0000 60000000 01000000 0200000000000000 0100000000000000"
+    "40000000 06 00 0000 00000000 00000000 0900000000000000 0500000000000000"
+    "0300000000000000 1032547698badcfe 0300000000000000 0300000000000000",
+}
+"""What is asked and answered of entries, byte by byte."""
+UNTOLD = Message(MessageKind.APPEND, GROUP, 5, 3, 2, 1)
+"""What versions hear in place of the question that know nothing of it."""
+
+
+def is_good_for_versions_before(message: Message) -> bool:
+    """Return whether such a version takes a message: it has these rules for the two kinds."""
+    limit = max(message.index, message.commit)
+    if message.flags or limit >> 56 or message.term >> 48 or not message.term:
+        return False
+    if message.kind == MessageKind.APPEND:
+        return (message.index == 0) == (message.log_term == 0) and message.log_term <= message.term
+    return message.index <= message.context
+
+
+@pytest.mark.parametrize("message", FRAMES)
+def test_versions_that_do_not_compare_take_what_asks_and_answers(message: Message) -> None:
+    frame = bytes.fromhex(FRAMES[message])
+
+    assert frame == write_frame(2, 1, [message])
+    assert [message] == read_frame(frame, 2, 1)
+    assert is_good_for_versions_before(message)
+
+
+def test_who_has_no_digest_hears_nothing_else_in_a_question() -> None:
+    """As versions before, which have none: it answers as it answers an APPEND without entries."""
+    told, untold = group(), group()
+    told.step(2, write_frame(2, 1, [QUESTION]))
+    untold.step(2, write_frame(2, 1, [UNTOLD]))
+
+    assert state(told) == state(untold)
+    assert told.ready() == untold.ready()
+
+
 @pytest.mark.parametrize("message", GOOD)
 def test_each_cut_is_refused(message: Message) -> None:
     frame = write_frame(2, 1, [APPEND, message])
@@ -130,6 +176,11 @@ LIES = {
     "empty entry with bytes": Message(MessageKind.APPEND, GROUP, 5, entries=(Entry(5, 0, b"a"),)),
     "acknowledged nothing": Message(MessageKind.HEARTBEAT, GROUP, 5, commit=2, flags=Flag.MATCHED),
     "more durable than received": Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 9, context=8),
+    "asks of no entry": Message(MessageKind.APPEND, GROUP, 5, context=7),
+    "asks with entries": Message(
+        MessageKind.APPEND, GROUP, 5, 3, 2, 3, 7, entries=(Entry(5, 2, b"a"),)
+    ),
+    "asks of what is before the digest": Message(MessageKind.APPEND, GROUP, 5, 3, 2, 4, 7),
     "range of what is not committed": Message(
         MessageKind.RANGE, GROUP, 5, 3, 2, 4, entries=APPEND.entries
     ),

@@ -26,6 +26,10 @@ _HOW: Final = "other servers give it back, as soon as a majority is there, and o
 _REPAIRS: Final = (
     f"JetStream is repairing {{what}} '{{name}}': something of it is lost here{{lost}}; {_HOW}"
 )
+_DIFFERS: Final = (
+    "JetStream {{what}} '{{name}}' has come to differ: what its entries have led to is not the same"
+    " at {} and here"
+)
 
 
 def meta_problem(view: ClusterView) -> str:
@@ -45,7 +49,7 @@ def assigned_problems(
     """Return what this server is to have, by the meta group, and has not."""
     if problem := _not_found(view, question):
         return [problem]
-    return list(_missing(view, book, question))
+    return [*_missing(view, book, question), *_differing(book, question)]
 
 
 def _not_found(view: ClusterView, question: HealthQuestion) -> HealthProblem | None:
@@ -88,6 +92,15 @@ def _missing(
             yield _problem(asset, _REPAIRS, lost)
         elif entry is not None or not asset.consumer:  # of a missing stream it alone is told
             yield _problem(asset, "JetStream {what} '{name}' is not current: {what} not found")
+
+
+def _differing(book: StreamBook, question: HealthQuestion) -> Iterator[HealthProblem]:
+    """Say which streams that are led here have come to differ at another server."""
+    for (account, stream), servers in book.all_differing():
+        if question.account not in {"", account} or question.stream not in {"", stream}:
+            continue
+        if not question.consumer:
+            yield _problem(Asset(account, stream), _DIFFERS.format(", ".join(servers)))
 
 
 def _problem(asset: Asset, words: str, lost: str = "") -> HealthProblem:

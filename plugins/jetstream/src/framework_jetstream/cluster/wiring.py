@@ -72,6 +72,7 @@ class ClusterParts(Struct, kw_only=True):
         view = self.view
         host.cluster_of, host.peer, host.moved = view.describe, view.peer, self.moved
         host.assigned, host.is_current = view.assigned, view.is_current
+        host.server_name = view.server_name
         host.restored, host.consumer_count = self.restored, view.consumer_count
 
     def begin_store(self) -> None:

@@ -56,7 +56,10 @@ cdef bint group_begins_anew(Engine* engine, Group* group) noexcept nogil:
     group.replica = replica_open(engine.replicas, group.number, id, &members if known != NULL else NULL)
     if group.replica != NULL:
         group.replica.keeps_bytes = group.consumer != NULL
+    if group.replica != NULL and group.slot != NULL:
+        group.replica.raft.digests = group.slot.stream.digests
     group.is_created = 0
+    group.differs_edition = 0
     group.applied = group.proposed = group.saved_in = group.saved_at = group.due = 0
     if group.slot != NULL:
         _empty(engine, group.slot)

@@ -71,6 +71,7 @@ cdef void _begin(Engine* engine, Slot* slot, const LogEntry* entry, const Segmen
     segments_remove(engine, slot)
     whole_begin(&slot.stream)
     slot.stream.messages.usage = usage
+    slot.stream.digests.is_void = True
     slot.load = made
     if made == NULL or not segments_take_rows(slot, entry.chars + sizeof(SegmentsHead), head.count):
         replica_spoil(engine.replicas, slot.group.replica)

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
-from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._anew cimport group_begins_anew
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport (
@@ -29,8 +29,8 @@ from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
 from framework_jetstream.engine._peers cimport peer_may_say
 from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, REPAIRS_LOSS, STREAM_EVENTS_SHIFT,
-    UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
+    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_DIFFERS, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, REPAIRS_LOSS,
+    STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads
 from framework_jetstream.engine._retention cimport retention_review
@@ -43,7 +43,7 @@ from framework_jetstream.raft._catching_up cimport is_fetching
 from framework_jetstream.raft._digests cimport Digests
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._raft_messages cimport FrameHead
-from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
+from framework_jetstream.raft._state cimport LEADER, PEERS_MAX, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport (
     OutgoingFrame, Replica, UNSETTLED, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
 )
@@ -67,6 +67,8 @@ cdef bint slot_compares(Slot* slot) noexcept nogil:
     """Let a stream have a digest, since others have it too; False: no memory."""
     if slot.stream.digests == NULL:
         slot.stream.digests = <Digests*> calloc(1, sizeof(Digests))
+    if slot.group != NULL and slot.group.replica != NULL:
+        slot.group.replica.raft.digests = slot.stream.digests
     return slot.stream.digests != NULL
 
 
@@ -337,6 +339,26 @@ cdef void _settle_repair(Engine* engine, Group* group) noexcept nogil:
     _tell(engine, _number_of(group), EVENT_REPAIRS, is_repaired)
 
 
+cdef void _settle_differing(Engine* engine, Group* group) noexcept nogil:
+    """Tell at which servers the stream has come to differ from what it is here, if any was known to, or is."""
+    cdef const Raft* raft = group.replica.raft
+    cdef uint64_t found[PEERS_MAX]
+    cdef uint32_t at, count = 0
+    cdef Answer* told
+    if group.slot == NULL or group.slot.opened == NULL or raft.role != LEADER:
+        return
+    for at in range(raft.peer_count):
+        if raft.peers[at].differs:
+            found[count] = raft.peers[at].id
+            count += 1
+    group.differs_edition = raft.differs_edition
+    if count or group.has_differed:
+        told = answer_made(engine, -<int64_t> _number_of(group), EVENT_DIFFERS, count * sizeof(uint64_t))
+        if told != NULL:
+            memcpy(answer_bytes(told), found, count * sizeof(uint64_t))
+    group.has_differed = count > 0
+
+
 cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept nogil:
     """Settle what a group is here; True: it has to be looked at again, though nothing happens in it."""
     cdef Group* group = group_of(engine, replica.number)
@@ -354,6 +376,8 @@ cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept no
             if group_begins_anew(engine, group):
                 return False
             stays = True
+    if group.differs_edition != replica.raft.differs_edition:
+        _settle_differing(engine, group)
     if group.leads_term and (not _leads(replica) or group.leads_term != replica.raft.term):
         group_follow(engine, group)
     if is_applied and not group.leads_term and _leads(replica) and not replica.raft.is_faulty:

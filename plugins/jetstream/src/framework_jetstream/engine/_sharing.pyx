@@ -39,6 +39,8 @@ cdef int _share(Engine* engine, Group* group, Command* command, const char* stat
     if group.replica == NULL:
         return CARRIED_BUSY if engine.log.refused == LOG_BUSY and not engine.log.failed else _refused(engine, command)
     group.replica.keeps_bytes = group.consumer != NULL
+    if group.slot != NULL:
+        slot_compares(group.slot)
     engine.has_appended = True
     group_describe(group, command_text(command, 2), bytes)
     group.leads_term = 0

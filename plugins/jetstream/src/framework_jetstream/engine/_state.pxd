@@ -113,6 +113,8 @@ cdef enum EventKind:
     EVENT_MENDED
     # Of no consumer: damage has taken nothing, and what it is in is written again; numbers are the stream's, group and file of the
     # segment, a SegmentReason. Group 0: it is a file of the log.
+    EVENT_DIFFERS
+    # Of a stream of several servers that is led here: entries have led to something else at these, 8 bytes each; none: at nobody.
 
 
 cdef enum:
@@ -279,6 +281,10 @@ cdef struct Group:
     # Its first entry was applied.
     uint8_t is_repaired
     # Something of it is lost here, as was told.
+    uint64_t differs_edition
+    # What is known of who differs, as was told.
+    uint8_t has_differed
+    # Somebody, as was told.
 
 
 cdef struct SegmentFile:

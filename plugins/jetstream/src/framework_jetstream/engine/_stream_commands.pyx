@@ -146,6 +146,8 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     staging_free(&slot.staging)
     segments_leave(engine, slot)
     command_free(slot.opened)
+    if slot.group != NULL and slot.group.replica != NULL:
+        slot.group.replica.raft.digests = NULL
     free(slot.stream.digests)
     stream_free(&slot.stream)
     free(<void*> slot.ack.chars)

@@ -162,6 +162,9 @@ class Event(IntEnum):
     MENDED = 17
     """Of no consumer: damage has taken nothing, and what it is in is written again; numbers: the
     stream's, group and file of the segment, a `SegmentReason`. Group 0: it is a file of the log."""
+    DIFFERS = 18
+    """Of a stream that several servers have, and this one leads: entries have led to something else
+    at these servers; bytes: their numbers, 8 bytes each. None: at nobody any more."""
 
 
 TAKES_NOTHING: Final = 2

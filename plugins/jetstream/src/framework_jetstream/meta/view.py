@@ -242,6 +242,11 @@ class ClusterView:
         voters = [it.peer for it in self.state.members if it.votes] or list(servers)
         return meta_cluster(self._cluster(), servers, voters, self._status(self.state))
 
+    def server_name(self, peer: str) -> str:
+        """Return the name of a server; its id in groups, where nobody has said one."""
+        found = self.machine.state.servers.get(peer)
+        return found.name if found is not None else peer
+
     def group_name(self, asset: Asset) -> str:
         """Return the name of a group; empty: what it is of is not assigned."""
         found = self.machine.state.find(asset)

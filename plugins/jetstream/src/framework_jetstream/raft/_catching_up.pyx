@@ -155,7 +155,7 @@ cdef bint range_received(Raft* raft, const RaftMessage* message) noexcept nogil:
     commit_to(raft, through)
     raft.fetch.is_out = False
     if raft.leader:
-        acknowledge(raft)
+        acknowledge(raft, NULL)
     if is_fetching(raft):
         _ask(raft)
     return True
@@ -288,7 +288,7 @@ cdef void _end_snapshot(Raft* raft) noexcept nogil:
     if raft.fetch.snapshot_index > raft.commit and raft.role == FOLLOWER:
         _install(raft)
         if raft.leader:
-            acknowledge(raft)
+            acknowledge(raft, NULL)
     if is_fetching(raft):
         _ask(raft)
 

@@ -19,6 +19,7 @@ cdef struct Digests:
     Digest kept[DIGESTS_KEPT]
     uint32_t count  # of those that were ever kept: the last ones are there
     bint begins  # with the state that is being read, which says none
+    bint is_void  # until that is read
 
 
 cdef inline uint64_t mixed(uint64_t sum, uint64_t number) noexcept nogil:
@@ -30,4 +31,6 @@ cdef inline uint64_t mixed(uint64_t sum, uint64_t number) noexcept nogil:
 cdef void digests_begin(Digests* digests) noexcept nogil
 cdef void digests_restored(Digests* digests, uint64_t index) noexcept nogil
 cdef void digests_keep(Digests* digests, uint64_t index) noexcept nogil
+cdef uint64_t digests_kept_back(const Digests* digests, uint32_t back) noexcept nogil
+cdef void digests_adopt(Digests* digests, uint64_t since, uint64_t more) noexcept nogil
 cdef bint digest_at(const Digests* digests, uint64_t applied, uint64_t index, uint64_t* sum) noexcept nogil

@@ -20,6 +20,7 @@ cdef void digests_begin(Digests* digests) noexcept nogil:
 cdef void digests_restored(Digests* digests, uint64_t index) noexcept nogil:
     """Take up at which index a state was read; one that says no digest begins one there."""
     digests.index = index
+    digests.is_void = False
     if digests.begins:
         digests.since = index
         digests.begins = False
@@ -35,6 +36,26 @@ cdef void digests_keep(Digests* digests, uint64_t index) noexcept nogil:
     kept.index = multiple
     kept.sum = digests.sum
     digests.count += 1
+
+
+cdef uint64_t digests_kept_back(const Digests* digests, uint32_t back) noexcept nogil:
+    """Return the index of what was kept before so many others, or of the first that there is; 0: none is."""
+    cdef uint32_t count = min(digests.count, <uint32_t> DIGESTS_KEPT)
+    return digests.kept[(digests.count - 1 - min(back, count - 1)) % DIGESTS_KEPT].index if count else 0
+
+
+cdef void digests_adopt(Digests* digests, uint64_t since, uint64_t more) noexcept nogil:
+    """Go on with the digest of another server.
+
+    Args:
+        since: Entries up to this one are not in it.
+        more: What it is more, at any index.
+    """
+    cdef uint32_t at
+    digests.since = since
+    digests.sum += more
+    for at in range(min(digests.count, <uint32_t> DIGESTS_KEPT)):
+        digests.kept[at].sum += more
 
 
 cdef bint digest_at(const Digests* digests, uint64_t applied, uint64_t index, uint64_t* sum) noexcept nogil:

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from framework_jetstream.raft._comparing cimport compare_answer, compare_is_asked
 from framework_jetstream.raft._entries cimport log_cut_from, log_end_bytes, log_last_not_after, log_push, log_term_at
 from framework_jetstream.raft._hibernation cimport rest_asked
 from framework_jetstream.raft._losses cimport claims_more, loss_commit, loss_ends, loss_mark
@@ -25,13 +26,19 @@ cdef uint64_t _durable(const Raft* raft) noexcept nogil:
     return received if received < raft.stable else raft.stable
 
 
-cdef void acknowledge(Raft* raft) noexcept nogil:
-    """Tell the leader what is durable here; what is not yet is told when it is."""
+cdef void acknowledge(Raft* raft, const RaftMessage* question) noexcept nogil:
+    """Tell the leader what is durable here; what is not yet is told when it is.
+
+    Args:
+        question: Of the leader, what entries have led to here; NULL: it has none.
+    """
     cdef RaftMessage answer = message_new(raft, APPEND_RESPONSE, raft.leader)
     answer.index = _durable(raft)
     answer.context = _received(raft)
     raft.ack_is_due = answer.index < answer.context
     loss_mark(raft, &answer)
+    if question != NULL:
+        compare_answer(raft, question, &answer)
     say_durable(raft, &answer)
 
 
@@ -135,10 +142,12 @@ cdef void append_received(Raft* raft, const RaftMessage* message) noexcept nogil
     if through > raft.match_through:
         raft.match_through = through
     commit_to(raft, message.commit if message.commit < through else through)
-    if _durable(raft) < _received(raft):
+    if compare_is_asked(message):
+        acknowledge(raft, message)
+    elif _durable(raft) < _received(raft):
         raft.ack_is_due = True
     else:
-        acknowledge(raft)
+        acknowledge(raft, NULL)
 
 
 cdef bint heartbeat_received(Raft* raft, const RaftMessage* message) noexcept nogil:

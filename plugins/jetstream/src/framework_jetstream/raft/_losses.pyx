@@ -25,6 +25,7 @@ that answers the later heartbeat is the newer one.
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from framework_jetstream.raft._comparing cimport compare_forget
 from framework_jetstream.raft._entries cimport log_term_at
 from framework_jetstream.raft._replication cimport append_own, maybe_commit
 from framework_jetstream.raft._roles cimport random_next
@@ -116,6 +117,7 @@ cdef void _begin(Raft* raft, RaftPeer* peer, uint64_t loss) noexcept nogil:
     peer.next = peer.next_before = raft.log.last_index + 1
     peer.state = PROBE
     peer.probe_is_out = False
+    compare_forget(raft, peer)
     if raft.transferee == peer.id:
         raft.transferee = 0
 

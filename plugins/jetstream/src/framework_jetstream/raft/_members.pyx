@@ -98,6 +98,7 @@ cdef void _peers_refresh(Raft* raft) noexcept nogil:
     if before_count:
         memcpy(before, raft.peers, before_count * sizeof(RaftPeer))
     raft.peer_count = members.count if members != NULL else 0
+    raft.differs_edition += 1
     for at in range(raft.peer_count):
         peer = &raft.peers[at]
         memset(peer, 0, sizeof(RaftPeer))

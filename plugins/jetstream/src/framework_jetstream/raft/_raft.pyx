@@ -439,7 +439,7 @@ cdef void raft_advance(Raft* raft, uint64_t write) noexcept nogil:
             peer_of(raft, raft.id).match = raft.stable
         maybe_commit(raft)
     elif raft.role == FOLLOWER and raft.leader and raft.ack_is_due and raft.stable > stable:
-        acknowledge(raft)
+        acknowledge(raft, NULL)
 
 
 cdef void raft_applied(Raft* raft, uint64_t index) noexcept nogil:

@@ -9,7 +9,9 @@ What the fields of a message are, of which zero is nothing:
     PRE_VOTE, VOTE      last of the log       its term     -                    -              -
     .._RESPONSE         -                     -            -                    -              -
     APPEND              before the first one  its term     commit index         -              some or none
+      asks              of an entry           its term     digest since         digest         none
     APPEND_RESPONSE     durable               LOST: loss   -                    received       -
+      answers           durable               digest       index asked of       received       -
       REJECTED          may agree here        its term     `index` of APPEND    -              -
     HEARTBEAT           BEHIND: fetch to it   vouches      commit index         round          -
       BARRIER          of the barrier        loss         commit index         round          -
@@ -27,6 +29,7 @@ What the fields of a message are, of which zero is nothing:
     BEAT                -                     vouches      -                    -              -
 
 A PRE_VOTE has the term that its sender would stand in, and so has the answer that grants it; all others have the sender's own.
+An APPEND asks, and an APPEND_RESPONSE answers, what `_comparing.pyx` is about: versions that do not know of that look at none of it.
 A *loss* is the number of what `_losses.pyx` is about. A version that does not know it takes no frame that speaks of one: it hears nothing
 of who has lost something, which is safe. By what a server *vouches* is what `_hibernation.pyx` is about; 0: it does not know of that, and
 is told no HIBERNATE, and no BEAT, which is of no group and no term. Who says how many bytes of a snapshot it
@@ -139,6 +142,8 @@ cdef bint _fields_are_good(const RaftMessage* message) noexcept nogil:
         return _is_of_entry(message) and message.log_term < message.term
     if kind in (APPEND, RANGE, FETCH, SNAPSHOT_CHUNK) and not _is_of_entry(message):
         return False
+    if kind == APPEND and message.context:
+        return message.index > 0 and message.commit <= message.index and not message.entry_count
     if kind == APPEND_RESPONSE:
         if message.flags & REJECTED:
             return _is_of_entry(message) and message.index <= message.commit

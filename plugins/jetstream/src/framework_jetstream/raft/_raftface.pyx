@@ -7,6 +7,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from framework_jetstream.raft._changes cimport change_members
+from framework_jetstream.raft._digests cimport Digests, digests_begin, digests_keep
 from framework_jetstream.raft._elections cimport resume, stand, transfer_begin
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
 from framework_jetstream.raft._hibernation cimport beat_received, pair_beat, server_beats, server_begin
@@ -104,7 +105,7 @@ cdef RaftSettings settings_of(settings) except *:
     wanted.inflight_bytes_max, wanted.uncommitted_bytes_max = settings.inflight_bytes_max, settings.uncommitted_bytes_max
     wanted.window_bytes_max, wanted.window_entries_max = settings.window_bytes_max, settings.window_entries_max
     wanted.unapplied_bytes_max, wanted.entry_bytes_max = settings.unapplied_bytes_max, settings.entry_bytes_max
-    wanted.range_bytes_max = settings.range_bytes_max
+    wanted.range_bytes_max, wanted.compare_ticks = settings.range_bytes_max, settings.compare_ticks
     return wanted
 
 
@@ -154,6 +155,7 @@ cdef class RaftGroup:
     """
 
     cdef RaftServer shared
+    cdef Digests digests
     cdef bint beats_due
     cdef Raft* raft
     cdef dict held  # by index: bytes of entries that were written, as far as they may be sent
@@ -168,6 +170,7 @@ cdef class RaftGroup:
         cdef RaftMembers begun
         self.held = {}
         self.passing = []
+        digests_begin(&self.digests)
         server_begin(&self.shared, server, seed, hibernates)
         self.raft = raft_new(&wanted, group, &self.shared, seed)
         if self.raft == NULL:
@@ -318,6 +321,13 @@ cdef class RaftGroup:
         """Say that entries up to an index are applied."""
         raft_applied(self.raft, index)
 
+    def led_to(self, index: int, digest: int, since: int = 0) -> None:
+        """Say what entries up to an index have led to, by a digest since one; from now on the group has it."""
+        if index > 0:
+            digests_keep(&self.digests, index)
+        self.digests.since, self.digests.index, self.digests.sum = since, index, digest
+        self.raft.digests = &self.digests
+
     def compact(self, index: int, tail: int) -> Members | None:
         """Let entries up to an index live elsewhere, and those up to `tail` go; return the members of that snapshot, None: refused."""
         cdef RaftMembers members
@@ -354,7 +364,7 @@ cdef class RaftGroup:
     def peer(self, server: int) -> Peer | None:
         """Return a member as the leader has it; None: it is none."""
         it = peer_of(self.raft, server)
-        return Peer(PeerState(it.state), it.match, it.next, it.loss != 0) if it != NULL else None
+        return Peer(PeerState(it.state), it.match, it.next, it.loss != 0, it.differs) if it != NULL else None
 
     def memory(self) -> int:
         """Return the bytes of memory that the group takes, but for the bytes of entries."""
@@ -421,6 +431,11 @@ cdef class RaftGroup:
     def has_lease(self) -> bool:
         """Whether nobody else can lead now."""
         return lease_is_valid(self.raft)
+
+    @property
+    def digest(self) -> tuple[int, int, int]:
+        """What entries have led to: since which one, up to which, and what."""
+        return self.digests.since, self.digests.index, self.digests.sum
 
     @property
     def is_hibernating(self) -> bool:

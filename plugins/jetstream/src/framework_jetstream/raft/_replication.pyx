@@ -7,6 +7,7 @@ The leader's own write goes on meanwhile, and counts as anybody's when it is dur
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
+from framework_jetstream.raft._comparing cimport compare_answered, compare_ask
 from framework_jetstream.raft._entries cimport log_end_bytes, log_last_not_after, log_length, log_push, log_term_at
 from framework_jetstream.raft._following cimport commit_to
 from framework_jetstream.raft._hibernation cimport rest_answered, rest_begin_round, rest_tell
@@ -60,6 +61,7 @@ cdef void heartbeat_all(Raft* raft) noexcept nogil:
         loss_tell(raft, peer, &message)
         rest_tell(raft, peer, &message)
         say(raft, &message)
+    compare_ask(raft)
 
 
 cdef uint32_t _batch(Raft* raft, uint64_t first, uint64_t room) noexcept nogil:
@@ -199,6 +201,7 @@ cdef bint append_answered(Raft* raft, RaftPeer* peer, const RaftMessage* message
     if peer.state == PROBE or (peer.state == PULLS and peer.next >= raft.log.window_first):
         peer.state = REPLICATE
         peer.probe_is_out = False
+    compare_answered(raft, peer, message)
     return True
 
 

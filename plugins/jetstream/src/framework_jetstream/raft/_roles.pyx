@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
+from framework_jetstream.raft._comparing cimport compare_begin
 from framework_jetstream.raft._entries cimport room_for
 from framework_jetstream.raft._hibernation cimport rest_end
 from framework_jetstream.raft._state cimport CANDIDATE, FOLLOWER, LEADER, PRE_CANDIDATE, PROBE, VOTE_NONE, Raft, RaftPeer, RaftRead
@@ -125,3 +126,4 @@ cdef void become_leader(Raft* raft) noexcept nogil:
         peer.heard_tick = raft.now
         peer.state = PROBE
         peer.probe_is_out = peer.is_faulty = False
+    compare_begin(raft)

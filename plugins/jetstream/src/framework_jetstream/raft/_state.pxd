@@ -16,6 +16,8 @@ Of older ones it knows the terms. Their bytes belong to the caller, who says wit
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
+from framework_jetstream.raft._digests cimport Digests
+
 cdef enum:
     PEERS_MAX = 15  # members of a group, learners as well
     WRITES_MAX = 32  # writes that are on their way; what comes then waits in the window
@@ -111,6 +113,7 @@ cdef struct RaftSettings:
     uint64_t unapplied_bytes_max  # committed entries that are to be applied: a follower takes no more meanwhile
     uint64_t entry_bytes_max  # of all groups of a server: where more is in memory, what is committed and applied goes at once
     uint32_t range_bytes_max  # of a range or a chunk that is fetched
+    uint32_t compare_ticks  # so often a leader asks others what entries have led to there; 0: never
 
 
 cdef struct RaftPair:  # another server, which knows of hibernation
@@ -159,6 +162,9 @@ cdef struct RaftPeer:  # a member; this server is one of them
     uint64_t barrier_round  # of the heartbeat that told it first of its barrier; 0: not yet
     uint64_t rest_number  # by which it vouched that it hibernates
     uint64_t rest_round  # of the heartbeat to which it said so
+    uint64_t compared  # number of the comparison that it has answered last
+    uint64_t differs  # index at which entries have led to something else there; 0: they have not, or that is not known
+    uint8_t asked  # how often in this comparison
     uint8_t state
     uint8_t vote
     bint is_voter
@@ -271,6 +277,16 @@ cdef struct RaftClaim:  # a server says that this one has acknowledged more than
     uint32_t rounds
 
 
+cdef struct RaftComparison:  # what a leader asks others for
+    uint64_t number  # 0: none was begun in this term
+    uint64_t due_tick  # of the next one
+    uint64_t quiet_index  # all that there was when this one began; 0: something was appended all along
+    uint64_t index  # of which it has asked last
+    uint64_t since  # its digest there, as of `_digests.pyx`
+    uint64_t sum
+    bint is_open  # somebody has not answered yet
+
+
 cdef struct Raft:
     RaftSettings settings
     RaftServer* server
@@ -342,6 +358,9 @@ cdef struct Raft:
     RaftRead* reads
     size_t read_count
     size_t read_room
+    Digests* digests  # what applied entries have led to: the caller's; NULL: it has none
+    RaftComparison comparison
+    uint64_t differs_edition  # grows whenever something else is known of who differs
     # Catching up.
     RaftFetch fetch
     bint holds_fetch  # the caller has not done with what came: nothing more is asked for

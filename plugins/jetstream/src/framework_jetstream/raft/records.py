@@ -134,6 +134,9 @@ class Settings(Struct, frozen=True):
     entry_bytes_max: int = 1 << 26
     """Of all groups of a server in memory: beyond it nothing is kept for who is behind."""
     range_bytes_max: int = 1 << 20
+    compare_ticks: int = 24_000
+    """So often a leader asks others what entries have led to there, of 25 ms: ten minutes; 0:
+    never. It asks as well when nothing is appended any more."""
 
 
 class Entry(Struct, frozen=True):
@@ -226,3 +229,5 @@ class Peer(Struct, frozen=True):
     next: int
     is_lost: bool
     """What was durable there is lost."""
+    differs: int
+    """Index at which entries have led to something else there; 0: nothing is known of that."""

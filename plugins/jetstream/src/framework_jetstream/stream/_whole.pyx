@@ -130,6 +130,7 @@ cdef bint _read_digest(Digests* digests, const WholeHead* head, const char* sour
     cdef DigestRow row
     if digests == NULL:
         return True
+    digests.is_void = True
     digests.begins = head.digest_version != DIGEST_VERSION
     if digests.begins:
         return True

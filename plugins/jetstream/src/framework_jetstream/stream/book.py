@@ -90,6 +90,10 @@ class StreamBook:
         """First and last sequences of messages that damage has taken here, in the order in which
         that was found, by account and name; a last one of 0: it is not known."""
 
+        self._differing: Final[dict[tuple[str, str], tuple[str, ...]]] = {}
+        """Names of servers at which a stream that this one leads has come to differ from what it is
+        here, by account and name."""
+
     def next_number(self) -> int:
         """Return a number that no stream has had."""
         self._number += 1
@@ -135,6 +139,22 @@ class StreamBook:
     def regain(self, account: str, name: str) -> None:
         """Forget what was lost of a stream: it is back, or the stream is gone."""
         self._losses.pop((account, name), None)
+
+    def differ(self, account: str, name: str, servers: tuple[str, ...]) -> tuple[str, ...]:
+        """Remember at which servers a stream has come to differ; return who was not among them."""
+        before = self.differing(account, name)
+        self._differing[account, name] = servers
+        if not servers:
+            del self._differing[account, name]
+        return tuple(it for it in servers if it not in before)
+
+    def differing(self, account: str, name: str) -> tuple[str, ...]:
+        """Return the names of servers at which a stream has come to differ, if it is led here."""
+        return self._differing.get((account, name), ())
+
+    def all_differing(self) -> Iterable[tuple[tuple[str, str], tuple[str, ...]]]:
+        """Return the streams for which there are any, by account and name, and these."""
+        return self._differing.items()
 
     def losses(self, account: str, name: str) -> Sequence[tuple[int, int]]:
         """Return first and last sequences of messages that are lost here, as far as is known."""
@@ -194,6 +214,7 @@ class StreamBook:
         if not account.entries:
             del self._accounts[entry.account]
         self.regain(entry.account, entry.config.name)
+        self.differ(entry.account, entry.config.name, ())
 
     def configure(self, entry: StreamEntry, config: StreamConfig) -> None:
         """Let a stream have another configuration; it may be one that is not there any more."""

@@ -55,6 +55,7 @@ from framework_jetstream.engine.verbs import (
     GroupOf,
     Verb,
 )
+from framework_jetstream.meta.peers import peer_from_number
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.sourcing.served import (
     IDENTITY_HEADER,
@@ -298,8 +299,19 @@ class Stream(Component):
                 self._shared.follow(numbers[0], data)
             case EngineEvent(kind=Event.REPAIRS, numbers=numbers):
                 self._repair(is_lost=bool(numbers[0]), begins_anew=numbers[0] == REPAIRS_LOSS)
+            case EngineEvent(kind=Event.DIFFERS, data=data):
+                self._differ(data)
             case _:
                 pass
+
+    def _differ(self, numbers: bytes) -> None:
+        """Take up at which servers it has come to differ, and say of each that was not known."""
+        entry, host = self._entry, self._host
+        peers = [peer_from_number(it) for (it,) in struct.iter_unpack("=Q", numbers)]
+        names = tuple(host.server_name(it) for it in peers)
+        for server in self._book.differ(entry.account, entry.config.name, names):
+            name = f"stream {entry.config.name} of account {entry.account}"
+            host.report(f"{name} has come to differ at server {server} from what it is here")
 
     def _repair(self, *, is_lost: bool, begins_anew: bool) -> None:
         """Take up whether something of it is lost here, and say so.
@@ -364,6 +376,7 @@ class Stream(Component):
     def _follow(self) -> None:
         self._entry.is_leader = False
         self._entry.leads_since_ns = 0
+        self._book.differ(self._entry.account, self._entry.config.name, ())
         self._asked = None
         self._sourcing.end()
 
