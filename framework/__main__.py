@@ -9,10 +9,12 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import NoReturn
 
-from framework.process_end import ends_at_once
-from framework.signals import hold_signals
+from framework.held_signals import hold_signals
+
+TYPE_CHECKING = False  # `typing` takes 2 ms
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> NoReturn:
@@ -36,6 +38,8 @@ def _end(exit_status: int) -> NoReturn:
 
     What was registered with `atexit` is called; where a thread is to be waited for, Python does it.
     """
+    from framework.process_end import ends_at_once  # noqa: PLC0415 -- after `hold_signals`
+
     if not ends_at_once():
         sys.exit(exit_status)
     atexit._run_exitfuncs()  # noqa: SLF001 -- there is no other way to call them

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` takes 2 ms, in which no signal is held back yet
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType

@@ -1,8 +1,4 @@
-"""Signals of a process that runs servers, before its handlers are in place.
-
-HUP, USR1 and USR2 mean reload, reopening the log and lame duck mode; by default each of them ends
-a process. So they are held back from its first lines on, and delivered when the handlers are there.
-"""
+"""Signals of a process that runs servers: what they do, and what is held back until then."""
 
 from __future__ import annotations
 
@@ -16,15 +12,6 @@ if TYPE_CHECKING:
 
 HELD_SIGNALS: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
-
-
-def hold_signals() -> None:
-    """Let signals wait for handlers; INT ends the process without a traceback until it has one."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    else:  # ignored, as in what a shell script runs with `&`: it would be lost
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def release_signals() -> None:
