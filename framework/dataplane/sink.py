@@ -57,9 +57,10 @@ class Overflow(IntEnum):
     DROP = 0
     """They are dropped and counted."""
     STALL = 1
-    """Clients that publish to it are read no further until it has room.
+    """Clients that publish to it are read no further while it holds half of `bytes_max`.
 
-    Routes are never stalled: theirs are dropped.
+    Nothing of theirs is dropped. The other half is for routes, gateways and leaf nodes, which are
+    never stalled: theirs are dropped when it holds all of it.
     """
     REFUSE = 2
     """They are dropped, and a client that asked for a reply is told that there is no responder."""

@@ -37,7 +37,7 @@ from framework.dataplane.accounts._service_imports cimport import_enter, imports
 from framework.dataplane.ports._port cimport port_detach, port_release, port_waits
 from framework.dataplane.ports._port_watches cimport port_watches_settle
 from framework.dataplane.ports._sinkbatch cimport (
-    atomic_add_users, batch_free, sink_flush, sink_gathers, sink_is_full, sink_release,
+    atomic_add_users, batch_free, sink_flush, sink_gathers, sink_release, sink_stalls,
 )
 from framework.dataplane._state cimport (
     ACCOUNT_NEVER, CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, INFOS_MAX, IS_LIMITED, IS_PEER,
@@ -567,7 +567,7 @@ cdef void links_unpause(State* state) noexcept nogil:
         if link.doomed:
             continue
         if link.stalled_sink != NULL:
-            if not link.stalled_sink.closed and sink_is_full(link.stalled_sink):
+            if not link.stalled_sink.closed and sink_stalls(link.stalled_sink):
                 continue
             _leave_sink(link)
         if link.stalled_by >> FACE_BIT == 1 and inner_holds(state, link):

@@ -14,6 +14,7 @@ cdef bint sink_gathers(State* state, Sink* sink) noexcept nogil
 cdef void sink_flush(State* state, Sink* sink) noexcept nogil
 cdef void sink_release(Sink* sink) noexcept nogil
 cdef bint sink_is_full(Sink* sink) noexcept nogil
+cdef bint sink_stalls(Sink* sink) noexcept nogil
 cdef int64_t row_arrived(SinkBatch* batch, framework_row* row) noexcept nogil
 cdef object batch_made(SinkBatch* batch)
 cdef SinkBatch* batch_of(object batch) except NULL

@@ -44,11 +44,20 @@ cdef int64_t spare_bytes
 # ---- the loop's side ---------------------------------------------------------------------------------------------------
 
 
-cdef bint sink_is_full(Sink* sink) noexcept nogil:
+cdef inline bint _holds(Sink* sink, int64_t bytes) noexcept nogil:
     return (
-        sink.given - atomic_get(&sink.returned) >= sink.bytes_max
-        or sink.given_beside - atomic_get(&sink.returned_beside) >= max(sink.bytes_max, <int64_t> BESIDE_FREE_BYTES)
+        sink.given - atomic_get(&sink.returned) >= bytes
+        or sink.given_beside - atomic_get(&sink.returned_beside) >= max(bytes, <int64_t> BESIDE_FREE_BYTES)
     )
+
+
+cdef bint sink_is_full(Sink* sink) noexcept nogil:
+    return _holds(sink, sink.bytes_max)
+
+
+cdef bint sink_stalls(Sink* sink) noexcept nogil:
+    """Whether clients wait that publish to it: half of it is left to those that are not stalled."""
+    return sink.overflow == OVERFLOW_STALL and _holds(sink, sink.bytes_max // 2)
 
 
 cdef void sink_release(Sink* sink) noexcept nogil:
@@ -191,11 +200,12 @@ cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noex
     cdef SinkBatch* batch
     cdef framework_row* row
     cdef char* at
-    if sink_is_full(sink):
-        if sink.overflow != OVERFLOW_STALL or not message.source.traits & STALLS:
-            return _overflowed(state, sink, 1)
-        # What the client has sent already is still taken: its credits are one read.
-        state.stalled_sink = sink
+    if sink.overflow == OVERFLOW_STALL and message.source.traits & STALLS:
+        if sink_stalls(sink):
+            # What the client has sent already is still taken: its credits are one read.
+            state.stalled_sink = sink
+    elif sink_is_full(sink):
+        return _overflowed(state, sink, 1)
     batch = sink.batch
     if batch != NULL and (batch.count >= BATCH_MESSAGES or batch.used + need > BATCH_BYTES):
         sink_flush(state, sink)

@@ -128,6 +128,17 @@ def test_a_full_sink_that_stalls_loses_nothing_of_a_client(talk: Talk) -> None:
     assert 1 == talk.core.totals().kinds[LinkKind.CLIENT].stalled
 
 
+def test_half_of_a_sink_that_stalls_is_for_those_that_are_not_stalled(talk: Talk) -> None:
+    talk.core.subscribe_sink(0, b"s", bytes_max=1000, overflow=Overflow.STALL)
+    client, route = talk.client(), talk.route()
+    client.say((b"PUB s 99\r\n" + b"c" * 99 + b"\r\n") * 6)
+    stalled = talk.core.totals().kinds[LinkKind.CLIENT].stalled
+    route.say((b"RMSG $G s 99\r\n" + b"r" * 99 + b"\r\n") * 6)
+    from_routes = [payload for *_, payload in _messages(talk) if payload.startswith(b"r")]
+
+    assert (1, 4) == (stalled, len(from_routes))
+
+
 def test_a_sink_in_a_queue_group_shares_with_clients(talk: Talk) -> None:
     talk.core.subscribe_sink(0, b"s", b"g")
     member = talk.client()

@@ -17,6 +17,7 @@ from framework.spec import (
     LinkKind,
     MonitorEndpoint,
     MonitorFields,
+    Overflow,
     PortSpec,
     ServiceReply,
     ServiceSpec,
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 API: Final = "$JS.API."
 _IMPORTS: Final = ("framework_jetstream.parts", "framework_jetstream.recovery")
 _SALT_BYTES: Final = 16
-_PORT_BYTES_MAX: Final = 64 * 1024 * 1024
+_PORT_BYTES_MAX: Final = 128 * 1024 * 1024
+"""As much as nats-server lets wait for a stream (`max_buffered_size`)."""
 _parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
 
 
@@ -184,6 +186,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
             stop=parts.link.join,
             leave=leave,
             bytes_max=_PORT_BYTES_MAX,
+            overflow=Overflow.STALL,
             said_bytes_max=_PORT_BYTES_MAX,
         )
     ]

@@ -1,4 +1,4 @@
-"""Servers whose file system loses power: what they acknowledged is there afterwards."""
+"""Servers whose file system loses power, is full, or stands still: what they acknowledged stays."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import json
 import os
 import struct
 import subprocess
+import threading
 from typing import TYPE_CHECKING
 
 import nats
 import pytest
+
+from framework.testing import RawClient
+from plugins.jetstream.tests.interop import shared_clusters as shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +33,10 @@ accounts {
 """
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 CUTS = 5
+LARGE_MESSAGES = 160
+"""Of 1 MB, published at once."""
 EXT4_IOC_SHUTDOWN = 0x8004587D
+FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
 NO_LOG_FLUSH = struct.pack("I", 2)
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -67,6 +74,18 @@ def cut(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     fcntl.ioctl(descriptor, EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH)
     os.close(descriptor)
+
+
+@contextlib.contextmanager
+def frozen(folder: Path) -> Iterator[None]:
+    """Let nothing be written to a file system."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.ioctl(descriptor, FIFREEZE, 0)
+    try:
+        yield
+    finally:
+        fcntl.ioctl(descriptor, FITHAW, 0)
+        os.close(descriptor)
 
 
 async def publish_until_cut(url, folder, begin, acks, acked):
@@ -133,6 +152,38 @@ def test_what_was_acknowledged_survives_power_cuts(image, tmp_path, fleet):
         assert [(it, seq) for it, seq in acked.items() if held.get(seq) != it] == []
         assert len(set(held.values())) == len(held)
         assert list(held) == list(range(1, len(held) + 1))
+
+
+def test_a_disk_that_stands_still_holds_up_who_publishes_and_nobody_else(image, tmp_path, fleet):
+    """A server that dropped what it has no room for would drop acknowledgements, too."""
+    folder = tmp_path / "disk"
+    with mounted(image, folder):
+        server = fleet.start("-m", "-1", "-js", "-sd", str(folder / "store"), *PLUGIN)
+        try:
+            asyncio.run(make(server.url))
+            seqs = seqs_of_more_than_waits(server, folder)
+        finally:
+            server.kill()
+
+    assert seqs == list(range(1, len(seqs) + 1))
+
+
+def seqs_of_more_than_waits(server, folder):
+    """Publish while the file system stands still; return what PubAcks say when it goes on."""
+    with RawClient(server.port, timeout_s=60) as publisher, RawClient(server.port) as other:
+        publisher.log_in(headers=True, no_responders=True)
+        publisher.send(b"SUB inbox 1\r\n")
+        said = b"PUB s inbox 1000000\r\n%b\r\n" % bytes(1_000_000) * LARGE_MESSAGES
+        sending = threading.Thread(target=publisher.send, args=(said,), daemon=True)
+        with frozen(folder):
+            sending.start()
+            shared.until(lambda: server.document("/varz")["stalled_clients"])
+            other.log_in()
+            other.send(b"SUB core 1\r\nPUB core 2\r\nhi\r\n")
+            assert other.read_until(b"MSG ")[-1].body == b"hi"
+        answers = [publisher.read_until(b"MSG ")[-1].body for _ in range(LARGE_MESSAGES)]
+        sending.join()
+    return [json.loads(it).get("seq") for it in answers]
 
 
 @pytest.fixture
