@@ -216,7 +216,7 @@ def run(
         bench_of: Returns what they are measured with, by the load generator and the options.
     """
     add_contestants(parser)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each publisher")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each publisher")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument("--list", action="store_true", help="say which rows there are")
     options = parser.parse_args()
