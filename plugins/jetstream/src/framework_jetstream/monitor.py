@@ -16,7 +16,6 @@ from framework_jetstream.api.records import plain
 from framework_jetstream.api.saved import Damaged, words_of_loss
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.cluster.health import assigned_problems, meta_problem
-from framework_jetstream.cluster.raftz import Raftz, RaftzOptions
 from framework_jetstream.counts import Counts
 from framework_jetstream.jsz import AccountDetails, JszOptions, shown_accounts
 from framework_jetstream.store.folder import name_of
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from framework.spec import HealthQuestion, ServerContext
     from framework_jetstream.api.saved import Offline
     from framework_jetstream.api.usage import ApiUsage
+    from framework_jetstream.cluster.raftz import RaftzOptions
     from framework_jetstream.engine.link import ScrubPass
     from framework_jetstream.host import Host
     from framework_jetstream.meta.view import ClusterView
@@ -168,6 +168,8 @@ class Monitor:
         assert self._view is not None
         system_account = self._host.system_account()
         account = options.account or system_account
+        from framework_jetstream.cluster.raftz import Raftz  # noqa: PLC0415 - who shares streams
+
         raftz = Raftz(self._view, self._counts, system_account, options.group)
         shown = raftz.meta_group() if account == system_account else {}
         async for some in raftz.groups_of(self._book.streams(account)):

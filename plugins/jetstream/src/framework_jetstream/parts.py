@@ -11,7 +11,6 @@ from framework.wire.event_ids import EventIds
 from framework_jetstream.advisories import Advisories
 from framework_jetstream.api.tracking import ApiTracking
 from framework_jetstream.api.usage import ApiUsage
-from framework_jetstream.cluster.wiring import cluster_parts
 from framework_jetstream.engine.link import EngineLink
 from framework_jetstream.exchange import BYTES_MAX as EXCHANGE_BYTES
 from framework_jetstream.exchange import Exchange
@@ -158,6 +157,10 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
     advisories = _advisories(server, config, publish, clock)
     tracking = ApiTracking(usage, advisories, host)
     if shares:
+        from framework_jetstream.cluster.wiring import (  # noqa: PLC0415 - who shares streams
+            cluster_parts,
+        )
+
         cluster = cluster_parts(
             server,
             host=host,
