@@ -482,6 +482,7 @@ class ReplicatedCluster(Cluster):
             proposed=len(told.proposed),
             updated=told.updates,
             compared=told.compared,
+            said=told.said,
             led=len(told.leaders),
             kept=sum(it.kept + it.engine.segments_kept for it in self.servers.values()),
             **{"read log": sum(it.engine.ranges_read for it in self.servers.values())},

@@ -50,6 +50,7 @@ PREFIX = b"peer."
 STREAM_GROUP, CONSUMER_GROUP, CONTROL_GROUP = 77, 78, 79
 CONTROL = 5
 CONTROL_EVENTS = 1 << 44
+STREAM_EVENTS = 1 << 43
 STORE_EVENTS = -(1 << 41)
 FILE_BYTES = 1 << 15
 TICK_NS = 25_000_000
@@ -119,6 +120,8 @@ class Judge:
     """How often another server had one for the same index."""
     differing: dict[int, set[int]] = field(default_factory=dict)
     """Servers of which one that leads the stream has said last that they have come to differ."""
+    said: int = 0
+    """How often one was said to."""
     lets_differ: bool = False
     """Whether one of them was made to."""
     config: StreamConfig = STREAM_CONFIG
@@ -137,6 +140,7 @@ class Judge:
     def says(self, server: int, others: set[int]) -> None:
         demand(self.lets_differ or not others, f"server {server} says that {sorted(others)} differ")
         self.differing[server] = others
+        self.said += bool(others)
 
     def received(self, seq: int, payload: bytes) -> None:
         number = int(payload.split()[0])
@@ -229,6 +233,7 @@ class ReplicatedServer:
     def start(self) -> None:
         """Go on with what is on the disk."""
         self.starts += 1
+        self.judge.differing.pop(self.id, None)
         self.engine = None  # it says to its ports that it ends
         self.port, self.peers = FakePort(), FakePort()
         self.log = Log(file_bytes=FILE_BYTES, round_bytes_max=1 << 13, salt=99)
@@ -605,6 +610,8 @@ class ReplicatedServer:
                 self._follow(numbers[0], data)
             if asked < 0 and status == Event.DIFFERS:
                 self.judge.says(self.id, {it for (it,) in struct.iter_unpack("=Q", data)})
+            if asked == -(STREAM_EVENTS + self.stream) and status == Event.FOLLOWS:
+                self.judge.differing.pop(self.id, None)
             if asked < 0 and status == Event.LEADS:
                 self.judge.leads(
                     -asked % 2**43 if -asked < CONTROL_EVENTS else 0, numbers[0], self.id

@@ -501,6 +501,42 @@ MUTANTS = (
         "_comparing",
         "peer.compared = peer.differs = 0",
     ),
+    instead(
+        "repairs without a majority",
+        "_repairs",
+        "agreed > _voters(raft) // 2",
+        "True",
+    ),
+    instead(
+        "gives itself up without a majority",
+        "_repairs",
+        "against > _voters(raft) // 2",
+        "against > 0",
+    ),
+    instead(
+        "gives itself up where others differ among themselves",
+        "_repairs",
+        "other.said == peer.said",
+        "other.said != 0",
+    ),
+    instead(
+        "begins anew though it does not differ",
+        "_repairs",
+        "not raft.has_other",
+        "False",
+    ),
+    instead(
+        "tells for ever that one may begin anew",
+        "_repairs",
+        "peer.told < TOLD_MAX",
+        "True",
+    ),
+    without(
+        "gives up what differs from an earlier leader",
+        "_roles",
+        "raft.may_begin_anew = raft.has_other = False",
+        "raft.may_begin_anew = False",
+    ),
     Mutant(
         "lets beats prolong a lease",
         "_hibernation",

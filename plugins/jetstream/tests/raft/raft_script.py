@@ -274,6 +274,8 @@ class Script:
                     text += f" {it}:{peer.state.name}"
                 if it != server_id and peer is not None and peer.differs:
                     text += f" {it}:DIFFERS at {peer.differs}"
+        if group.is_faulty:
+            text += " faulty"
         if any(group.digest):
             text += " digest={2} at {1} since {0}".format(*group.digest)
         return text + (f" lies={group.lies}" if group.lies else "")

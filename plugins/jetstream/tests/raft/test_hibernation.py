@@ -197,8 +197,8 @@ def test_what_entries_have_led_to_is_compared_before_the_group_sleeps(cluster: S
         cluster.now_ms + 200, lambda: all(it.commit == index for it in cluster.members())
     )
     odd = next(it for it in MEMBERS if it != leader.id)
-    for server_id in MEMBERS:
-        cluster.servers[server_id].group.led_to(index, 8 if server_id == odd else 9)
+    leader.group.led_to(index, 9)
+    cluster.servers[odd].group.led_to(index, 8)
     cluster.frames.clear()
     cluster.asleep()
 

@@ -1,4 +1,4 @@
-"""A group begins anew: what this server has of it can't be read, and others have all of it.
+"""A group begins anew: what this server has of it can't be read, or is given up (`raft/_repairs.pyx`), and others have all of it.
 
 It is dropped, in the log as well, and opened as one that is lost (`raft/_losses.pyx`): so it comes from its leader as it comes to a server
 that was away for long. That is done when the leader says that there are enough others; until then nothing is served that can't be read.
@@ -44,6 +44,7 @@ cdef bint group_begins_anew(Engine* engine, Group* group) noexcept nogil:
     cdef Replica* replica = group.replica
     cdef uint64_t id = replica.raft.group
     cdef RaftMembers members
+    cdef bint has_repaired = replica.raft.has_repaired
     cdef const RaftMembers* known = members_now(replica.raft)
     if replica.raft.role != FOLLOWER or not log_group_begin_anew(engine.log, group.number):
         return False
@@ -58,6 +59,7 @@ cdef bint group_begins_anew(Engine* engine, Group* group) noexcept nogil:
         group.replica.keeps_bytes = group.consumer != NULL
     if group.replica != NULL and group.slot != NULL:
         group.replica.raft.digests = group.slot.stream.digests
+        group.replica.raft.has_repaired = has_repaired
     group.is_created = 0
     group.differs_edition = 0
     group.applied = group.proposed = group.saved_in = group.saved_at = group.due = 0

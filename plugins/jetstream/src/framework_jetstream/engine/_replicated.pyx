@@ -30,7 +30,7 @@ from framework_jetstream.engine._peers cimport peer_may_say
 from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_DIFFERS, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, REPAIRS_LOSS,
-    STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
+    REPAIRS_OTHER, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads
 from framework_jetstream.engine._retention cimport retention_review
@@ -330,7 +330,7 @@ cdef void _settle_direct(Engine* engine, Group* group) noexcept nogil:
 cdef void _settle_repair(Engine* engine, Group* group) noexcept nogil:
     """Tell whether something of a group is lost here, when that has changed and somebody listens."""
     cdef const Raft* raft = group.replica.raft
-    cdef uint8_t is_repaired = REPAIRS_LOSS if raft.loss else raft.is_faulty
+    cdef uint8_t is_repaired = REPAIRS_LOSS if raft.loss else REPAIRS_OTHER if raft.is_faulty and raft.has_repaired else raft.is_faulty
     if group.is_repaired == is_repaired:
         return
     if (group.slot != NULL and group.slot.opened == NULL) or (group.consumer != NULL and group.consumer.opened == NULL):

@@ -107,7 +107,7 @@ cdef enum EventKind:
     # Of a control group: whether all consumers of a stream are here has to be known; numbers are the stream's, and of the question.
     EVENT_REPAIRS
     # Of what several servers have: something of it is lost here, and comes from others; the first number 0: it is whole again,
-    # REPAIRS_LOSS: it has said so, and counts for nothing until it is.
+    # REPAIRS_LOSS: it has said so, and counts for nothing until it is; REPAIRS_OTHER: it has come to differ from what most have.
     EVENT_SAVE
     # Of a control group: its entries are in files of the log that are to be given up; SNAPSHOT_GROUP lets them go.
     EVENT_MENDED
@@ -119,6 +119,7 @@ cdef enum EventKind:
 
 cdef enum:
     REPAIRS_LOSS = 2
+    REPAIRS_OTHER = 3
     TAKES_NOTHING = 2
     # Of REFUSE_STREAM.
 

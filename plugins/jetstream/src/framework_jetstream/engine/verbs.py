@@ -155,7 +155,8 @@ class Event(IntEnum):
     of the question. NAME_CONSUMERS answers it."""
     REPAIRS = 15
     """Of what several servers have: something of it is lost here, and comes from others; number 0:
-    it is whole again, `REPAIRS_LOSS`: it counts for nothing until it is."""
+    it is whole again, `REPAIRS_LOSS`: it counts for nothing until it is, `REPAIRS_OTHER`: it has
+    come to differ from what most servers have."""
     SAVE = 16
     """Of a control group: the log can't give up files, since they have entries of it.
     SNAPSHOT_GROUP lets them go."""
@@ -170,7 +171,8 @@ class Event(IntEnum):
 TAKES_NOTHING: Final = 2
 """Of `Verb.REFUSE_STREAM`."""
 REPAIRS_LOSS: Final = 2
-"""Of `Event.REPAIRS`, as `_state.pxd` has it."""
+REPAIRS_OTHER: Final = 3
+"""Of `Event.REPAIRS`, as `_state.pxd` has them."""
 
 
 class GroupOf(IntEnum):

@@ -9,10 +9,10 @@ for what is lost or rejected. Both are 0 where it is not known: not so much is a
 has begun its digest at another entry takes the leader's up as its own, and goes on from there.
 
 It asks once when nothing is appended any more, before the group hibernates, and every `compare_ticks`: with each round of heartbeats, until
-it is answered, but not for ever. While entries come it asks of one that is some hundred entries old, if it knows that: a follower may have
-applied less.
+it is answered, but not for ever of who answers heartbeats alone. While entries come it asks of one that is some hundred entries old, if it
+knows that: a follower may have applied less.
 
-What is found stands in `RaftPeer.differs`, as long as this server leads. Nothing of Raft's own follows from it.
+What is found stands in `RaftPeer.differs`, as long as this server leads. What follows from it says `_repairs.pyx`.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -21,10 +21,11 @@ from libc.string cimport memset
 from framework_jetstream.raft._digests cimport digest_at, digests_adopt, digests_kept_back
 from framework_jetstream.raft._entries cimport TERM_UNKNOWN, log_term_at
 from framework_jetstream.raft._outgoing cimport message_new, say
+from framework_jetstream.raft._repairs cimport repair_own
 from framework_jetstream.raft._state cimport APPEND, LOST, REPLICATE, RaftComparison
 
 cdef enum:
-    ASKED_MAX = 8  # rounds of heartbeats, in one comparison
+    ASKED_MAX = 7  # rounds of heartbeats that were answered, behind the first one, in one comparison
     KEPT_BACK = 8  # of those that are kept: so a follower may have applied some hundred entries less, or more
 
 
@@ -43,7 +44,8 @@ cdef void compare_begin(Raft* raft) noexcept nogil:
 cdef void compare_forget(Raft* raft, RaftPeer* peer) noexcept nogil:
     """Know nothing of a peer any more."""
     peer.compared = peer.differs = 0
-    peer.asked = 0
+    peer.asked = peer.told = 0
+    peer.asked_round = 0
     raft.differs_edition += 1
 
 
@@ -71,7 +73,8 @@ cdef void _begin_when_due(Raft* raft, bint is_quiet) noexcept nogil:
     it.due_tick = raft.now + raft.settings.compare_ticks
     it.quiet_index = raft.log.last_index if is_quiet else 0
     for at in range(raft.peer_count):
-        raft.peers[at].asked = 0
+        raft.peers[at].asked = raft.peers[at].told = 0
+        raft.peers[at].asked_round = 0
 
 
 cdef bint _choose(Raft* raft, uint64_t index) noexcept nogil:
@@ -86,13 +89,21 @@ cdef bint _choose(Raft* raft, uint64_t index) noexcept nogil:
     return True
 
 
+cdef bint _can_answer(const Raft* raft, const RaftPeer* peer) noexcept nogil:
+    if peer.state != REPLICATE or peer.match < raft.comparison.index or peer.loss or peer.is_faulty:
+        return False
+    return raft.now - peer.heard_tick < raft.settings.election_ticks
+
+
 cdef void _ask(Raft* raft, RaftPeer* peer) noexcept nogil:
     cdef RaftMessage message = message_new(raft, APPEND, peer.id)
     message.index = raft.comparison.index
     message.log_term = log_term_at(&raft.log, message.index)
     message.commit = raft.comparison.since
     message.context = raft.comparison.sum
-    peer.asked += 1
+    # Who hears nothing can't answer: that is asked again.
+    peer.asked += peer.asked_round != 0 and peer.round >= peer.asked_round
+    peer.asked_round = raft.round
     say(raft, &message)
 
 
@@ -120,7 +131,7 @@ cdef void compare_ask(Raft* raft) noexcept nogil:
         if peer.id == raft.id or peer.compared == it.number or peer.asked >= ASKED_MAX:
             continue
         it.is_open = True
-        if peer.state == REPLICATE and peer.match >= it.index and not peer.loss and not peer.is_faulty:
+        if _can_answer(raft, peer):
             _ask(raft, peer)
 
 
@@ -135,6 +146,9 @@ cdef void compare_answered(Raft* raft, RaftPeer* peer, const RaftMessage* answer
     if (differs != 0) != (peer.differs != 0):
         raft.differs_edition += 1
     peer.differs = differs
+    peer.said = answer.log_term
+    if differs:
+        repair_own(raft)
 
 
 # ---- who follows -------------------------------------------------------------------------------------------------------
@@ -148,5 +162,6 @@ cdef void compare_answer(Raft* raft, const RaftMessage* question, RaftMessage* a
     if raft.digests.since != question.commit:
         digests_adopt(raft.digests, question.commit, question.context - sum)
         sum = question.context
+    raft.has_other = sum != question.context
     answer.commit = question.index
     answer.log_term = sum

@@ -9,6 +9,7 @@ from framework_jetstream.raft._losses cimport claims_more, loss_commit, loss_end
 from framework_jetstream.raft._members cimport members_add, members_committed, members_cut_from, members_read
 from framework_jetstream.raft._raft_messages cimport next_entry
 from framework_jetstream.raft._outgoing cimport message_new, say_durable
+from framework_jetstream.raft._repairs cimport repair_told
 from framework_jetstream.raft._state cimport (
     APPEND_RESPONSE, BEGIN_ANEW, CHANGES_MAX, ENTRY_MEMBERS, FAULTY, HEARTBEAT_RESPONSE, REJECTED, Raft, RaftEntry, RaftMembers,
     RaftMessage,
@@ -163,6 +164,8 @@ cdef bint heartbeat_received(Raft* raft, const RaftMessage* message) noexcept no
     if raft.is_faulty:
         answer.flags |= FAULTY
         raft.may_begin_anew = message.flags & BEGIN_ANEW != 0
+    else:
+        repair_told(raft, message)
     answer.index = _durable(raft)
     answer.commit = _received(raft)
     answer.context = message.context

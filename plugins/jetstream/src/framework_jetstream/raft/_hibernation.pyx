@@ -26,6 +26,7 @@ from libc.string cimport memset
 
 from framework_jetstream.raft._entries cimport room_for
 from framework_jetstream.raft._members cimport members_now
+from framework_jetstream.raft._repairs cimport repair_is_wanted
 from framework_jetstream.raft._roles cimport random_of
 from framework_jetstream.raft._state cimport BARRIER, BEAT, FOLLOWER, HIBERNATE, LEADER, LOST, MATCHED, PAIRS_MAX, REPLICATE, RaftPair
 
@@ -167,7 +168,7 @@ cdef bint may_hibernate(Raft* raft) noexcept nogil:
         return False
     if raft.commit < raft.term_index or raft.transferee or raft.read_count or members_now(raft).index > raft.commit:
         return False
-    if raft.quiet_ticks < quiet_ticks or raft.now - raft.active_tick < quiet_ticks:
+    if raft.quiet_ticks < quiet_ticks or raft.now - raft.active_tick < quiet_ticks or repair_is_wanted(raft):
         return False
     for at in range(raft.peer_count):
         peer = &raft.peers[at]

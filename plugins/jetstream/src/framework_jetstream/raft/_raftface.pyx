@@ -453,6 +453,11 @@ cdef class RaftGroup:
         return self.raft.may_begin_anew
 
     @property
+    def is_faulty(self) -> bool:
+        """Whether what entries have led to can't be read here, or is given up."""
+        return bool(self.raft.is_faulty)
+
+    @property
     def loss(self) -> int:
         """Number of the loss of what was durable here; 0: nothing is lost, or its barrier is behind it."""
         return self.raft.loss

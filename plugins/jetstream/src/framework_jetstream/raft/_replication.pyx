@@ -14,6 +14,7 @@ from framework_jetstream.raft._hibernation cimport rest_answered, rest_begin_rou
 from framework_jetstream.raft._losses cimport barriers_propose, loss_tell
 from framework_jetstream.raft._members cimport is_voter, members_now, quorum_match
 from framework_jetstream.raft._outgoing cimport message_new, say
+from framework_jetstream.raft._repairs cimport repair_tell
 from framework_jetstream.raft._roles cimport become_follower
 from framework_jetstream.raft._state cimport (
     APPEND, BEHIND, HEARTBEAT, LEADER, MATCHED, OUT_MAX, PROBE, PULLS, REJECTED, REPLICATE, ROUNDS_MAX, TIMEOUT_NOW,
@@ -59,6 +60,7 @@ cdef void heartbeat_all(Raft* raft) noexcept nogil:
             message.log_term = log_term_at(&raft.log, peer.match)
         peer.next_before = peer.next
         loss_tell(raft, peer, &message)
+        repair_tell(raft, peer, &message)
         rest_tell(raft, peer, &message)
         say(raft, &message)
     compare_ask(raft)

@@ -53,7 +53,7 @@ cdef void _enter_term(Raft* raft, uint64_t term, uint64_t vote) noexcept nogil:
     raft.waiting_count = 0  # what was promised in the term before is of no use to anybody
     raft.match_through = 0
     raft.ack_is_due = False
-    raft.may_begin_anew = False
+    raft.may_begin_anew = raft.has_other = False
     raft.rest_round = 0
 
 

@@ -164,7 +164,10 @@ cdef struct RaftPeer:  # a member; this server is one of them
     uint64_t rest_round  # of the heartbeat to which it said so
     uint64_t compared  # number of the comparison that it has answered last
     uint64_t differs  # index at which entries have led to something else there; 0: they have not, or that is not known
-    uint8_t asked  # how often in this comparison
+    uint64_t said  # its digest, as it was compared last
+    uint64_t asked_round  # of heartbeats, with which it was asked last
+    uint8_t asked  # how often in this comparison, as far as it has answered these
+    uint8_t told  # how often that it may begin anew
     uint8_t state
     uint8_t vote
     bint is_voter
@@ -310,7 +313,7 @@ cdef struct Raft:
     uint32_t quiet_ticks  # since anything was appended
     # Who is what.
     uint8_t role
-    bint is_faulty  # what entries have led to can't be read here
+    bint is_faulty  # what entries have led to can't be read here, or is given up: `has_repaired`
     bint is_mute  # nor may it vote: entries that were durable can't be read either, or its caller has failed
     bint may_stand  # is_faulty, and the log has what a candidate lacks: see `stand`
     bint may_begin_anew  # the leader says so: then its caller drops the group, and opens it as one that is lost
@@ -360,6 +363,8 @@ cdef struct Raft:
     size_t read_room
     Digests* digests  # what applied entries have led to: the caller's; NULL: it has none
     RaftComparison comparison
+    bint has_other  # its digest was another one than that of the leader of this term, when that was asked last
+    bint has_repaired  # it was given up for that, since the start: it is not again
     uint64_t differs_edition  # grows whenever something else is known of who differs
     # Catching up.
     RaftFetch fetch

@@ -51,6 +51,7 @@ from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_
 from framework_jetstream.engine.verbs import (
     NOT_STORED,
     REPAIRS_LOSS,
+    REPAIRS_OTHER,
     Event,
     GroupOf,
     Verb,
@@ -298,7 +299,7 @@ class Stream(Component):
             case EngineEvent(kind=Event.UPDATE, numbers=numbers, data=data):
                 self._shared.follow(numbers[0], data)
             case EngineEvent(kind=Event.REPAIRS, numbers=numbers):
-                self._repair(is_lost=bool(numbers[0]), begins_anew=numbers[0] == REPAIRS_LOSS)
+                self._repair(numbers[0])
             case EngineEvent(kind=Event.DIFFERS, data=data):
                 self._differ(data)
             case _:
@@ -313,18 +314,26 @@ class Stream(Component):
             name = f"stream {entry.config.name} of account {entry.account}"
             host.report(f"{name} has come to differ at server {server} from what it is here")
 
-    def _repair(self, *, is_lost: bool, begins_anew: bool) -> None:
+    def _repair(self, what: int) -> None:
         """Take up whether something of it is lost here, and say so.
 
         What begins anew has nothing, and which messages were lost at first says little any more.
+
+        Args:
+            what: As of `Event.REPAIRS`.
         """
         entry = self._entry
-        if is_lost and not entry.is_repaired:
+        if what and not entry.is_repaired:
             name = f"stream {entry.config.name} of account {entry.account}"
-            self._host.report(f"something of {name} is lost here; other servers give it back")
-        if begins_anew or not is_lost:
+            found = f"something of {name} is lost here; other servers give it back"
+            if what == REPAIRS_OTHER:
+                found = (
+                    f"{name} has come to differ here from what most servers have; it begins anew"
+                )
+            self._host.report(found)
+        if what in {0, REPAIRS_LOSS}:
             self._book.regain(entry.account, entry.config.name)
-        entry.is_repaired = is_lost
+        entry.is_repaired = bool(what)
 
     def _ask(self, verb: Verb, then: Callable[[EngineAnswer], object], **more: Any) -> None:
         self._link.ask(self.actor_ref, verb, self._entry.number, then=then, **more)
