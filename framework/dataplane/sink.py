@@ -59,8 +59,8 @@ class Overflow(IntEnum):
     STALL = 1
     """Clients that publish to it are read no further while it holds half of `bytes_max`.
 
-    Nothing of theirs is dropped. The other half is for routes, gateways and leaf nodes, which are
-    never stalled: theirs are dropped when it holds all of it.
+    Nothing of theirs is dropped. The other half is for routes, gateways, leaf nodes and ports,
+    which are never stalled: what is theirs is refused when it holds all of it.
     """
     REFUSE = 2
     """They are dropped, and a client that asked for a reply is told that there is no responder."""

@@ -13,7 +13,6 @@ cdef void sink_say(State* state, Sink* sink, int64_t tag, uint16_t kind, uint16_
 cdef bint sink_gathers(State* state, Sink* sink) noexcept nogil
 cdef void sink_flush(State* state, Sink* sink) noexcept nogil
 cdef void sink_release(Sink* sink) noexcept nogil
-cdef bint sink_is_full(Sink* sink) noexcept nogil
 cdef bint sink_stalls(Sink* sink) noexcept nogil
 cdef int64_t row_arrived(SinkBatch* batch, framework_row* row) noexcept nogil
 cdef object batch_made(SinkBatch* batch)

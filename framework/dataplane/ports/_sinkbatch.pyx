@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from framework.dataplane._state cimport (
-    BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, Message, Record, Sink, SinkBatch, State, framework_row,
+    BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, SYSTEM, Message, Record, Sink, SinkBatch, State, framework_row,
 )
 from framework.dataplane.delivery._delivery cimport record_new
 from framework.dataplane.ports._port cimport port_hear
@@ -19,8 +19,8 @@ from framework.sublist._bytes cimport COPY_SLACK, copy_short
 
 cdef enum:
     # As framework.dataplane.sink.Overflow.
+    OVERFLOW_DROP = 0
     OVERFLOW_STALL = 1
-    OVERFLOW_REFUSE = 2
     BATCH_FIRST_BYTES = 4096
     BATCH_FIRST_MESSAGES = 16
     # Many small messages take more than their bytes: as much again may be held beside them, and this much in any case.
@@ -51,13 +51,13 @@ cdef inline bint _holds(Sink* sink, int64_t bytes) noexcept nogil:
     )
 
 
-cdef bint sink_is_full(Sink* sink) noexcept nogil:
+cdef inline bint _is_full(Sink* sink) noexcept nogil:
     return _holds(sink, sink.bytes_max)
 
 
 cdef bint sink_stalls(Sink* sink) noexcept nogil:
-    """Whether clients wait that publish to it: half of it is left to those that are not stalled."""
-    return sink.overflow == OVERFLOW_STALL and _holds(sink, sink.bytes_max // 2)
+    """Whether clients wait that publish to a sink that stalls: half of it is left to those that can't be stalled."""
+    return _holds(sink, sink.bytes_max // 2)
 
 
 cdef void sink_release(Sink* sink) noexcept nogil:
@@ -162,7 +162,7 @@ cdef bint _overflowed(State* state, Sink* sink, int64_t count) noexcept nogil:
         sink.batch = _batch_new(state, sink)
         if sink.batch != NULL:
             _mark_filled(state, sink)
-    return sink.overflow != OVERFLOW_REFUSE
+    return sink.overflow == OVERFLOW_DROP
 
 
 cdef inline uint16_t _age(State* state, Sink* sink) noexcept nogil:
@@ -200,11 +200,11 @@ cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noex
     cdef SinkBatch* batch
     cdef framework_row* row
     cdef char* at
-    if sink.overflow == OVERFLOW_STALL and message.source.traits & STALLS:
-        if sink_stalls(sink):
-            # What the client has sent already is still taken: its credits are one read.
-            state.stalled_sink = sink
-    elif sink_is_full(sink):
+    cdef bint stalls = sink.overflow == OVERFLOW_STALL and message.source.traits & STALLS
+    if stalls and sink_stalls(sink):
+        state.stalled_sink = sink
+    # What a client has sent already is still taken: its credits are one read. Ports and other cores are of kind SYSTEM, and go on.
+    if not (stalls and message.source.kind != SYSTEM) and _is_full(sink):
         return _overflowed(state, sink, 1)
     batch = sink.batch
     if batch != NULL and (batch.count >= BATCH_MESSAGES or batch.used + need > BATCH_BYTES):
@@ -247,9 +247,9 @@ cdef void sink_put_run(
         if batch != NULL and (batch.count >= BATCH_MESSAGES or batch.used + need > BATCH_BYTES):
             sink_flush(state, sink)
             batch = NULL
-        if not sink_is_full(sink) and batch == NULL:
+        if not _is_full(sink) and batch == NULL:
             batch = sink.batch = _batch_new(state, sink)
-        if batch == NULL or sink_is_full(sink):
+        if batch == NULL or _is_full(sink):
             _overflowed(state, sink, count)
             return
         part = min(count, <size_t> (BATCH_MESSAGES - batch.count), max(<size_t> 1, (BATCH_BYTES - batch.used) // need))
@@ -274,7 +274,7 @@ cdef void sink_put_run(
 cdef void sink_say(State* state, Sink* sink, int64_t tag, uint16_t kind, uint16_t word) noexcept nogil:
     """Add a row that is no message; one that a full sink can't take is counted as dropped."""
     cdef framework_row* row
-    if sink_is_full(sink):
+    if _is_full(sink):
         _overflowed(state, sink, 1)
         return
     if sink.batch != NULL and sink.batch.count >= BATCH_MESSAGES:

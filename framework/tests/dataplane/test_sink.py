@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from framework.dataplane import Delivered, LinkKind, Overflow, PlaneLimits
+from framework.dataplane.port import Outgoing
 from framework.tests.dataplane.conftest import Talk
 from framework.tests.dataplane.memory import allocated
 
@@ -137,6 +138,20 @@ def test_half_of_a_sink_that_stalls_is_for_those_that_are_not_stalled(talk: Talk
     from_routes = [payload for *_, payload in _messages(talk) if payload.startswith(b"r")]
 
     assert (1, 4) == (stalled, len(from_routes))
+
+
+def test_a_port_is_refused_what_a_sink_that_stalls_has_no_room_for(talk: Talk) -> None:
+    talk.core.subscribe_sink(0, b"s", bytes_max=1000, overflow=Overflow.STALL)
+    port, outgoing = talk.core.open_port(), Outgoing()
+    for number in range(30):
+        outgoing.add(0, b"s", bytes(100), token=number)
+    assert port.publish(outgoing)
+    talk.turn()
+    told = port.take()
+
+    assert 10 == len(_messages(talk))
+    assert told is not None
+    assert list(range(10, 30)) == [told.tag(at) for at in range(len(told))]
 
 
 def test_a_sink_in_a_queue_group_shares_with_clients(talk: Talk) -> None:
