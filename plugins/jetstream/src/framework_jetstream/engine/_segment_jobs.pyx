@@ -17,11 +17,14 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
-from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY
+from posix.fcntl cimport O_CLOEXEC, O_RDONLY
 
 from framework_jetstream.encryption._cipher cimport KeyRing
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._reading cimport read_perform
+from framework_jetstream.engine._segment_file cimport (
+    PIECE_BYTES, SegmentWriting, segment_file_add, segment_file_begin, segment_file_end, segment_file_sync,
+)
 from framework_jetstream.store._bodies cimport LOST, bodies_begin, bodies_end, bodies_forget
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGE_MORE, PAGES_AT, Pages, pages_new, pages_write
 from framework_jetstream.store._segment cimport Buffer, LiveRun, SegmentRow, SegmentWriter
@@ -61,20 +64,17 @@ cdef extern from "unistd.h" nogil:
     int faccessat(int folder, const char* name, int mode, int flags)
     int close(int fd)
     int fsync(int fd)
-    int fdatasync(int fd)
     int linkat(int folder, const char* name, int new_folder, const char* new_name, int flags)
     int unlinkat(int folder, const char* name, int flags)
     long lseek(int fd, long offset, int whence)
     enum:
         SEEK_END
     ssize_t pread(int fd, void* into, size_t count, long offset)
-    ssize_t pwrite(int fd, const void* source, size_t count, long offset)
     ssize_t read(int fd, void* into, size_t count)
     ssize_t write(int fd, const void* source, size_t count)
 
 cdef enum:
     NAME_BYTES = 48
-    PIECE_BYTES = 1 << 20
     PIECE_PAGES = 255
     # So many encrypted are one piece.
     SYNC_BYTES = 1 << 23
@@ -330,13 +330,6 @@ cdef class SegmentJobs:
 # ---- in a folder -----------------------------------------------------------------------------------------------------------
 
 
-cdef struct Writing:
-    # A file that is being written.
-    int fd
-    uint64_t at
-    uint64_t synced
-
-
 cdef int64_t _open_file(void* place, uint64_t group, uint64_t file) noexcept nogil:
     cdef const Place* where = <const Place*> place
     cdef char[NAME_BYTES] name
@@ -449,47 +442,26 @@ cdef class SegmentThread(SegmentJobs):
         cdef uint64_t one = 1
         write(self.told_fd, &one, sizeof(one))
 
-    cdef int _begin_file(self, Writing* it, uint64_t group, uint64_t file) noexcept nogil:
+    cdef int _begin_file(self, SegmentWriting* it, const SegmentJob* job, uint64_t group, uint64_t file) noexcept nogil:
         """Make a file; errno, 0: done."""
         cdef char[NAME_BYTES] name
         _name(name, group, file)
-        it.at = it.synced = 0
-        it.fd = openat(self.folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o640)
-        return 0 if it.fd >= 0 else errno
+        return segment_file_begin(it, self.folder, name, job.is_direct)
 
-    cdef int _write(self, Writing* it, const char* chars, uint64_t length) noexcept nogil:
+    cdef int _write(self, SegmentWriting* it, const char* chars, uint64_t length) noexcept nogil:
         """Write what comes next, and sync it now and then; errno, 0: done."""
         cdef uint64_t at = 0
-        cdef ssize_t count
         cdef int error = 0
         while not error and at < length:
-            count = pwrite(it.fd, chars + at, min(length - at, <uint64_t> PIECE_BYTES), <long> it.at)
-            if count > 0:
-                at += count
-                it.at += count
-            elif count == 0 or errno != EINTR:
-                error = EIO if count == 0 else errno
+            at += segment_file_add(it, chars + at, length - at, &error)
             if self.is_stopping:
                 error = EINTR
             if not error and it.at - it.synced >= SYNC_BYTES:
-                error = self._sync(it)
+                error = segment_file_sync(it)
             self._read_waiting()
         return error
 
-    cdef int _sync(self, Writing* it) noexcept nogil:
-        it.synced = it.at
-        return errno if fdatasync(it.fd) else 0
-
-    cdef int _end_file(self, Writing* it, int error) noexcept nogil:
-        """Sync a file, unless there was an error, and close it; errno, 0: done."""
-        if not error and it.at > it.synced:
-            error = self._sync(it)
-        if it.fd >= 0:
-            close(it.fd)
-        it.fd = -1
-        return error
-
-    cdef int _write_encrypted(self, Writing* it, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
+    cdef int _write_encrypted(self, SegmentWriting* it, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
         cdef Pages pages
         cdef uint64_t page = 0, count, end = (length + PAGE_BYTES - 1) // PAGE_BYTES
         cdef int error = 0
@@ -504,36 +476,38 @@ cdef class SegmentThread(SegmentJobs):
         free(piece)
         return error
 
-    cdef int _write_file(self, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
+    cdef int _write_file(
+        self, const SegmentJob* job, uint64_t group, uint64_t file, const char* chars, uint64_t length
+    ) noexcept nogil:
         """Make a segment, encrypted if it has to be, and sync it; errno, 0: done."""
-        cdef Writing it
-        cdef int error = self._begin_file(&it, group, file)
+        cdef SegmentWriting it
+        cdef int error = self._begin_file(&it, job, group, file)
         if not error and self.state.log.keys.cipher:
             error = self._write_encrypted(&it, group, file, chars, length)
         elif not error:
             error = self._write(&it, chars, length)
-        return self._end_file(&it, error)
+        return segment_file_end(&it, error)
 
     cdef int _save_files(self, SegmentJob* job) noexcept nogil:
         """Write all files of a save, piece by piece unless they are encrypted; errno, 0: done."""
         cdef SegmentWriter writer
-        cdef Writing it
+        cdef SegmentWriting it
         cdef int error = 0
         it.fd = -1
         job.save.piece_bytes = 0 if self.state.log.keys.cipher else PIECE_BYTES
         while not error and save_next(&job.save, &writer, &self.reader):
             if self.state.log.keys.cipher:
-                error = self._write_file(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
+                error = self._write_file(job, job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
             else:
                 if it.fd < 0:
-                    error = self._begin_file(&it, job.save.group, job.save.next_file - 1)
+                    error = self._begin_file(&it, job, job.save.group, job.save.next_file - 1)
                 if not error:
                     error = self._write(&it, writer.out.chars, writer.out.used)
                 if not job.save.is_writing:
-                    error = self._end_file(&it, error)
+                    error = segment_file_end(&it, error)
             save_took(&job.save, &writer)
         save_leave(&job.save, &writer)
-        return self._end_file(&it, error if error else job.save.error) if it.fd >= 0 else error
+        return segment_file_end(&it, error if error else job.save.error) if it.fd >= 0 else error
 
     cdef int _save(self, SegmentJob* job) noexcept nogil:
         """Write all files of a save, then sync their names; errno, 0: done."""
@@ -557,7 +531,7 @@ cdef class SegmentThread(SegmentJobs):
         cdef int error
         if not segment_move(job.sent, job.sent_bytes, &job.sender, &job.place):
             return EBADMSG
-        error = self._write_file(job.place.group, job.place.file, job.sent, job.sent_bytes)
+        error = self._write_file(job, job.place.group, job.place.file, job.sent, job.sent_bytes)
         if not error and fsync(self.folder):
             error = errno
         if not error and job.storage_kind and self.place.asks_fd >= 0:

@@ -15,6 +15,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from framework_jetstream.consumer._consumer_machine cimport machine_pending
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._arrivals cimport arrival_leave, arrival_let_go, arrival_written
 from framework_jetstream.engine._chains cimport chain_push, chain_take
@@ -24,7 +25,7 @@ from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._pieces cimport pieces_hold_bytes
 from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
 from framework_jetstream.engine._state cimport (
-    REKEYING_DUE, REKEYING_OVER, REKEYING_REMOVES, Group, SegmentFile, command_free, slot_of,
+    REKEYING_DUE, REKEYING_OVER, REKEYING_REMOVES, ConsumerSlot, Group, SegmentFile, command_free, slot_of,
 )
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
@@ -184,6 +185,19 @@ cdef void saves_fail(Engine* engine, int error) noexcept nogil:
     wake_at(engine, engine.saves_again_ns)
 
 
+cdef bint _is_read_soon(Engine* engine, Slot* slot) noexcept nogil:
+    """Whether somebody is likely to read what is saved now from its file: a bucket is asked for any of its messages at any time, and a
+    consumer may be behind by more than memory keeps."""
+    cdef const Messages* messages = &slot.stream.messages
+    cdef ConsumerSlot* consumer = slot.consumers
+    cdef uint64_t kept = engine.cache_bytes // max(messages.bytes // max(messages.count, <uint64_t> 1), <uint64_t> 1)
+    if slot.stream.limits.max_msgs_per_subject > 0:
+        return True
+    while consumer != NULL and machine_pending(&consumer.machine) <= kept:
+        consumer = consumer.next
+    return consumer != NULL
+
+
 cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
     """Save a stream as it is now."""
     cdef SegmentJob* job = <SegmentJob*> calloc(1, sizeof(SegmentJob))
@@ -210,6 +224,7 @@ cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
     job.save.rewrites_max = REWRITES_MAX if slot.stream.limits.storage_kind else 0
     job.save.keeps_all = slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX
     job.storage_kind = slot.stream.limits.storage_kind
+    job.is_direct = not _is_read_soon(engine, slot)
     if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
         segment_job_free(job)
         saves_fail(engine, ENOMEM)

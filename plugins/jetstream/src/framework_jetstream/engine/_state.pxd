@@ -328,6 +328,8 @@ cdef struct SegmentJob:
     int error
     # errno: nothing of it is to be used.
     uint8_t is_done
+    uint8_t is_direct
+    # What is written need not be in the page cache.
 
 
 cdef struct ReadPlace:
