@@ -11,6 +11,7 @@ import os
 import struct
 import subprocess
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nats
@@ -21,7 +22,6 @@ from plugins.jetstream.tests.interop import shared_clusters as shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SYSTEM_USERS = """
 server_name: full
@@ -33,6 +33,7 @@ accounts {
 """
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 CUTS = 5
+LOOKS = 1000
 LARGE_MESSAGES = 160
 """Of 1 MB, published at once."""
 EXT4_IOC_SHUTDOWN = 0x8004587D
@@ -168,6 +169,16 @@ def test_a_disk_that_stands_still_holds_up_who_publishes_and_nobody_else(image, 
     assert seqs == list(range(1, len(seqs) + 1))
 
 
+def busy_threads(pid):
+    """Return the threads of a process that ran whenever they were looked at."""
+    tasks = Path("/proc", str(pid), "task")
+    busy = {task.name for task in tasks.iterdir()}
+    for _ in range(LOOKS):
+        state = {it: (tasks / it / "stat").read_text().rpartition(")")[2].split()[0] for it in busy}
+        busy = {it for it in busy if state[it] == "R"}
+    return busy
+
+
 def seqs_of_more_than_waits(server, folder):
     """Publish while the file system stands still; return what PubAcks say when it goes on."""
     with RawClient(server.port, timeout_s=60) as publisher, RawClient(server.port) as other:
@@ -178,6 +189,7 @@ def seqs_of_more_than_waits(server, folder):
         with frozen(folder):
             sending.start()
             shared.until(lambda: server.document("/varz")["stalled_clients"])
+            shared.until(lambda: not busy_threads(server.pid))
             other.log_in()
             other.send(b"SUB core 1\r\nPUB core 2\r\nhi\r\n")
             assert other.read_until(b"MSG ")[-1].body == b"hi"

@@ -888,6 +888,7 @@ cdef class Engine:
         cdef int wait_count = 3 if self.state.peers == NULL else 4
         cdef char drained[64]
         cdef bint goes_on, owes_mark
+        cdef int at
         cdef int64_t left_ns
         cdef timespec left
         waits[0].fd = self.state.port.wake_fd
@@ -911,9 +912,11 @@ cdef class Engine:
                 left.tv_nsec = max(left_ns, <int64_t> 0) % SECOND_NS
                 if ppoll(waits, wait_count, &left, NULL) == 0 and owes_mark:
                     log_kick(<LogRunner*> self.state.runner)
-                if waits[1].revents:
-                    while read(self.commands_fd, drained, sizeof(drained)) == sizeof(drained):
-                        pass
+                # What the port has may have to wait, for the disk or for who reads slowly: then it would say at once that it is there.
+                for at in range(2):
+                    if waits[at].revents:
+                        while read(waits[at].fd, drained, sizeof(drained)) == sizeof(drained):
+                            pass
                 if waits[2].revents:
                     read(self.log_fd, drained, 8)
             if self.state.log != NULL:
