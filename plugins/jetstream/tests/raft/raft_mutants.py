@@ -467,6 +467,18 @@ MUTANTS = (
         "False",
     ),
     instead(
+        "compares with who makes digests otherwise",
+        "_comparing",
+        "not digest_is_alike(answer.log_term)",
+        "not answer.log_term",
+    ),
+    instead(
+        "compares with a leader that makes digests otherwise",
+        "_comparing",
+        "not digest_is_alike(question.context)",
+        "False",
+    ),
+    instead(
         "compares what was said of another entry",
         "_comparing",
         "answer.commit != it.index",

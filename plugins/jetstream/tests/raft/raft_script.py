@@ -17,7 +17,8 @@
     crash 1                      it stops, loses what was not synced, and starts
     lose 1                       it stops, loses all that was synced as well, and starts
     compact 1 3                  snapshot up to index 3
-    led 1 5 77 2                 entries up to 5 have led to 77 there, by a digest since 2
+    led 1 5 77 2                 entries up to 5 have led to 77 there, by a digest since 2;
+                                 1:77 in messages is that digest, made in the way of number 1
     judge 2 1                    there is an entry 2 of term 1, somewhere
     aside 1                      it has no place in the group any more
     show 1                       how it stands
@@ -49,6 +50,8 @@ from raft_judge import Judge
 from raft_server import GROUP, Server, snapshot_data
 
 SCRIPTS = Path(__file__).with_name("thesis.txt")
+DIGEST_BITS = 56
+"""Above them stands how a digest is made: `1:77` is a digest 77 of number 1."""
 LOSSES = 1000
 """As many are told apart, by the last digits."""
 SETTINGS = Settings(election_ticks=10, heartbeat_ticks=2, lease_ticks=7)
@@ -176,7 +179,7 @@ class Script:
             elif name == "flags":
                 fields[name] = Flag[value]
             else:
-                fields[name] = self.group(to).loss if value == "own" else int(value)
+                fields[name] = self.group(to).loss if value == "own" else told_number(value)
         fields.setdefault("term", 0)
         refused = self.group(to).step(sender, write_frame(sender, to, [Message(**fields)]))
         return [refused.name] if refused else []
@@ -281,6 +284,17 @@ class Script:
         return text + (f" lies={group.lies}" if group.lies else "")
 
 
+def told_number(text: str) -> int:
+    """Return a number, or a digest as it is told."""
+    number, _, digest = text.rpartition(":")
+    return int(number or 0) << DIGEST_BITS | int(digest)
+
+
+def number_text(number: int) -> str:
+    made, digest = number >> DIGEST_BITS, number & ((1 << DIGEST_BITS) - 1)
+    return f"{made}:{digest}" if made else str(number)
+
+
 def entry_text(entry: Entry) -> str:
     if entry.kind == EntryKind.DATA:
         return f"{entry.term}:{entry.data.decode()}"
@@ -291,9 +305,12 @@ def message_text(message: Message) -> str:
     """Return a message in a line, without what is 0."""
     names = ("term", "index", "log_term", "commit", "context")
     words = [MessageKind(message.kind).name]
-    words += [f"{name}={value}" for name in names if (value := getattr(message, name))]
-    if message.flags & (Flag.LOST | Flag.BARRIER):
-        words.remove(f"log_term={message.log_term}")
+    is_lost = message.flags & (Flag.LOST | Flag.BARRIER)
+    values = {name: value for name in names if (value := getattr(message, name))}
+    if is_lost:
+        values.pop("log_term")
+    words += [f"{name}={number_text(value)}" for name, value in values.items()]
+    if is_lost:
         words.append(f"loss={message.log_term % LOSSES}")
     if message.flags:
         words.append(f"flags={Flag(message.flags).name}")

@@ -96,15 +96,15 @@ def test_what_is_written_is_read() -> None:
     assert list(GOOD) == read_frame(frame, 2, 1)
 
 
-QUESTION = Message(MessageKind.APPEND, GROUP, 5, 3, 2, 1, 0xFEDCBA9876543210)
-ANSWER = Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 3, 0xFEDCBA9876543210, 3, 3)
+QUESTION = Message(MessageKind.APPEND, GROUP, 5, 3, 2, 1, 0x01DCBA9876543210)
+ANSWER = Message(MessageKind.APPEND_RESPONSE, GROUP, 5, 3, 0x01DCBA9876543210, 3, 3)
 FRAMES = {
     QUESTION: "52414654 0100 0000 60000000 01000000 0200000000000000 0100000000000000"
     "40000000 05 00 0000 00000000 00000000 0900000000000000 0500000000000000"
-    "0300000000000000 0200000000000000 0100000000000000 1032547698badcfe",
+    "0300000000000000 0200000000000000 0100000000000000 1032547698badc01",
     ANSWER: "52414654 0100 0000 60000000 01000000 0200000000000000 0100000000000000"
     "40000000 06 00 0000 00000000 00000000 0900000000000000 0500000000000000"
-    "0300000000000000 1032547698badcfe 0300000000000000 0300000000000000",
+    "0300000000000000 1032547698badc01 0300000000000000 0300000000000000",
 }
 """What is asked and answered of entries, byte by byte."""
 UNTOLD = Message(MessageKind.APPEND, GROUP, 5, 3, 2, 1)
@@ -128,6 +128,24 @@ def test_versions_that_do_not_compare_take_what_asks_and_answers(message: Messag
     assert frame == write_frame(2, 1, [message])
     assert [message] == read_frame(frame, 2, 1)
     assert is_good_for_versions_before(message)
+
+
+def test_who_makes_digests_otherwise_hears_nothing_else_in_a_question() -> None:
+    """Nor does it say anything: its answer is that to an APPEND without entries."""
+    said = {}
+    for number in (0, 1, 2, 255):
+        it = group()
+        it.step(2, write_frame(2, 1, [Message(MessageKind.APPEND, GROUP, 5, 3, 2, 3)]))
+        it.ready()
+        it.led_to(3, 8, 2)
+        it.applied(3)
+        context = number << 56 | 9 if number else 0
+        asked = Message(MessageKind.APPEND, GROUP, 5, 3, 2, 1, context)
+        it.step(2, write_frame(2, 1, [asked]))
+        said[number] = state(it), it.digest, it.ready()
+
+    assert said[0] == said[2] == said[255]
+    assert said[0] != said[1]
 
 
 def test_who_has_no_digest_hears_nothing_else_in_a_question() -> None:

@@ -67,7 +67,7 @@ from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
-from framework_jetstream.raft._digests cimport DIGESTS_KEPT, Digests, digests_restored
+from framework_jetstream.raft._digests cimport DIGESTS_KEPT, Digests, digest_told, digests_restored
 from framework_jetstream.raft._raftface cimport settings_of
 from framework_jetstream.raft._state cimport RaftMembers, RaftSettings
 from framework_jetstream.replication._replica_log cimport snapshot_read
@@ -657,7 +657,8 @@ cdef class Engine:
         return self.state.replicas.strangers if self.state.replicas != NULL else 0
 
     def digests(self, number: int) -> tuple[int, list[tuple[int, int]]] | None:
-        """Return what a stream that others have too is compared by: since which entry, and (index, sum) as it is now, and as it was kept.
+        """Return what a stream that others have too is compared by: since which entry, and (index, digest) as it is now, and as it was
+        kept; digests as they are told.
 
         None: it is not here, is this server's alone, or can't be read.
         """
@@ -665,8 +666,8 @@ cdef class Engine:
         cdef const Digests* digests = slot.stream.digests if slot != NULL and slot.group != NULL else NULL
         if digests == NULL or slot.group.replica == NULL or slot.group.replica.raft.is_faulty or slot.load != NULL:
             return None
-        kept = [(digests.kept[at].index, digests.kept[at].sum) for at in range(min(digests.count, <uint32_t> DIGESTS_KEPT))]
-        return digests.since, [(digests.index, digests.sum), *kept]
+        kept = [(digests.kept[at].index, digest_told(digests.kept[at].sum)) for at in range(min(digests.count, <uint32_t> DIGESTS_KEPT))]
+        return digests.since, [(digests.index, digest_told(digests.sum)), *kept]
 
     @property
     def resident_bytes(self) -> int:

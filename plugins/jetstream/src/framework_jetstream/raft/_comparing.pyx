@@ -1,12 +1,13 @@
 """Comparing: a leader asks what the same entries have led to at others, and knows whose digest is another one (`_digests.pyx`).
 
 It asks by an APPEND without entries: `index` and `log_term` are those of an entry, `commit` says since which entry its digest is, and
-`context` is its digest at that index, which is not 0. Versions that know of no digests have never looked at `context` there. They hear that
-the logs agree at the index, which is so, and that something is committed of which they know already; and answer as ever.
+`context` is its digest at that index, with the number of how it is made. Versions that know of no digests have never looked at `context`
+there. They hear that the logs agree at the index, which is so, and that something is committed of which they know already; and answer as
+ever.
 
 The answer is the APPEND_RESPONSE that is owed anyway: `commit` is the index, and `log_term` the digest there, where no version looks but
-for what is lost or rejected. Both are 0 where it is not known: not so much is applied, or a state is being read, or something is lost. Who
-has begun its digest at another entry takes the leader's up as its own, and goes on from there.
+for what is lost or rejected. Both are 0 where it is not known: not so much is applied, or a state is being read, or something is lost; or
+where digests are made otherwise. Who has begun its digest at another entry takes the leader's up as its own, and goes on from there.
 
 It asks once when nothing is appended any more, before the group hibernates, and every `compare_ticks`: with each round of heartbeats, until
 it is answered, but not for ever of who answers heartbeats alone. While entries come it asks of one that is some hundred entries old, if it
@@ -18,7 +19,7 @@ What is found stands in `RaftPeer.differs`, as long as this server leads. What f
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from framework_jetstream.raft._digests cimport digest_at, digests_adopt, digests_kept_back
+from framework_jetstream.raft._digests cimport digest_at, digest_is_alike, digests_adopt, digests_kept_back
 from framework_jetstream.raft._entries cimport TERM_UNKNOWN, log_term_at
 from framework_jetstream.raft._outgoing cimport message_new, say
 from framework_jetstream.raft._repairs cimport repair_own
@@ -81,7 +82,7 @@ cdef bint _choose(Raft* raft, uint64_t index) noexcept nogil:
     """Ask of an index from now on; False: what entries have led to there is not known."""
     cdef RaftComparison* it = &raft.comparison
     cdef uint64_t sum = 0
-    if not index or log_term_at(&raft.log, index) == TERM_UNKNOWN or not _knows(raft, index, &sum) or not sum:
+    if not index or log_term_at(&raft.log, index) == TERM_UNKNOWN or not _knows(raft, index, &sum):
         return False
     it.index = index
     it.since = raft.digests.since
@@ -139,7 +140,9 @@ cdef void compare_answered(Raft* raft, RaftPeer* peer, const RaftMessage* answer
     """Take up what entries have led to at a peer, if an APPEND_RESPONSE says so."""
     cdef RaftComparison* it = &raft.comparison
     cdef uint64_t differs
-    if not answer.log_term or answer.flags & LOST or answer.commit != it.index or peer.compared == it.number:
+    if answer.flags & LOST or answer.commit != it.index or peer.compared == it.number:
+        return
+    if not digest_is_alike(answer.log_term):
         return
     peer.compared = it.number
     differs = it.index if answer.log_term != it.sum else 0
@@ -157,7 +160,7 @@ cdef void compare_answered(Raft* raft, RaftPeer* peer, const RaftMessage* answer
 cdef void compare_answer(Raft* raft, const RaftMessage* question, RaftMessage* answer) noexcept nogil:
     """Say in an APPEND_RESPONSE what entries have led to here, if that is known, and can be compared from now on."""
     cdef uint64_t sum = 0
-    if not _knows(raft, question.index, &sum):
+    if not digest_is_alike(question.context) or not _knows(raft, question.index, &sum):
         return
     if raft.digests.since != question.commit:
         digests_adopt(raft.digests, question.commit, question.context - sum)

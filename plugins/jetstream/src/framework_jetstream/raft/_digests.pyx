@@ -4,6 +4,9 @@ A digest is a sum, modulo 2**64, of a number for each thing that an entry has do
 that are compared began at the same entry: who has none can take one up from another server at an entry that both have applied, and have
 what it has summed up itself since.
 
+Others are told its low 56 bits, and above them a number of how it is made (`digest_told`). Who has another number compares nothing with it,
+and says nothing: versions that sum up something else have nothing in common.
+
 A digest at an index is that of all entries up to there. It is kept at the last multiples of DIGESTS_EVERY: others are asked for what they
 had at an index that all have applied, not for what they have at the moment.
 """
@@ -59,17 +62,17 @@ cdef void digests_adopt(Digests* digests, uint64_t since, uint64_t more) noexcep
 
 
 cdef bint digest_at(const Digests* digests, uint64_t applied, uint64_t index, uint64_t* sum) noexcept nogil:
-    """Return what the digest was at an index; False: it is not known, or not yet.
+    """Return what the digest was at an index, as it is told; False: it is not known, or not yet.
 
     Args:
         applied: Entries up to this one are applied, those of Raft's own as well.
     """
     cdef uint32_t at
     if digests.index <= index <= applied:
-        sum[0] = digests.sum
+        sum[0] = digest_told(digests.sum)
         return True
     for at in range(min(digests.count, <uint32_t> DIGESTS_KEPT)):
         if digests.kept[at].index == index:
-            sum[0] = digests.kept[at].sum
+            sum[0] = digest_told(digests.kept[at].sum)
             return True
     return False

@@ -29,7 +29,8 @@ What the fields of a message are, of which zero is nothing:
     BEAT                -                     vouches      -                    -              -
 
 A PRE_VOTE has the term that its sender would stand in, and so has the answer that grants it; all others have the sender's own.
-An APPEND asks, and an APPEND_RESPONSE answers, what `_comparing.pyx` is about: versions that do not know of that look at none of it.
+An APPEND asks, and an APPEND_RESPONSE answers, what `_comparing.pyx` is about: versions that do not know of that look at none of it. The
+first byte of a digest, its highest, is the number of how it is made: any but 0.
 A *loss* is the number of what `_losses.pyx` is about. A version that does not know it takes no frame that speaks of one: it hears nothing
 of who has lost something, which is safe. By what a server *vouches* is what `_hibernation.pyx` is about; 0: it does not know of that, and
 is told no HIBERNATE, and no BEAT, which is of no group and no term. Who says how many bytes of a snapshot it

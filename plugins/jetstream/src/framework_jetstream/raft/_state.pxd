@@ -164,7 +164,7 @@ cdef struct RaftPeer:  # a member; this server is one of them
     uint64_t rest_round  # of the heartbeat to which it said so
     uint64_t compared  # number of the comparison that it has answered last
     uint64_t differs  # index at which entries have led to something else there; 0: they have not, or that is not known
-    uint64_t said  # its digest, as it was compared last
+    uint64_t said  # its digest, as it was compared last, and told
     uint64_t asked_round  # of heartbeats, with which it was asked last
     uint8_t asked  # how often in this comparison, as far as it has answered these
     uint8_t told  # how often that it may begin anew
@@ -286,7 +286,7 @@ cdef struct RaftComparison:  # what a leader asks others for
     uint64_t quiet_index  # all that there was when this one began; 0: something was appended all along
     uint64_t index  # of which it has asked last
     uint64_t since  # its digest there, as of `_digests.pyx`
-    uint64_t sum
+    uint64_t sum  # as it is told
     bint is_open  # somebody has not answered yet
 
 

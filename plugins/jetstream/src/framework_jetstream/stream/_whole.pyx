@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
-from framework_jetstream.raft._digests cimport Digests, digests_begin
+from framework_jetstream.raft._digests cimport DIGESTS_NUMBER, Digests, digests_begin
 from framework_jetstream.sourcing._marks cimport marks_read, marks_size, marks_write
 from framework_jetstream.stream._dedupe cimport MessageId, dedupe_add
 from framework_jetstream.stream._headers cimport PublishHeaders, headers_read, ttl_of_text
@@ -28,14 +28,12 @@ cdef enum:
     # Without what waits.
     VERSION_MARKS = 3
     # From there on with how far sources were stored.
-    DIGEST_VERSION = 1
-    # Another one says nothing here: what is summed up differs.
 
 
 cdef packed struct WholeHead:
     uint16_t version
-    uint16_t digest_version
-    # 0: it says none.
+    uint16_t digests_number
+    # How its digest is made; 0: it says none. Another one says nothing here.
     uint32_t last_id_length
     uint64_t first_seq
     uint64_t last_seq
@@ -95,7 +93,7 @@ cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
     marks_write(&stream.sources, at + 4)
     waiting_write(stream, at + 4 + marks_length)
     if stream.digests != NULL:
-        head.digest_version = DIGEST_VERSION
+        head.digests_number = DIGESTS_NUMBER
         digest.since = stream.digests.since
         digest.sum = stream.digests.sum
         memcpy(at + 4 + marks_length + waiting_size(stream), &digest, sizeof(digest))
@@ -131,7 +129,7 @@ cdef bint _read_digest(Digests* digests, const WholeHead* head, const char* sour
     if digests == NULL:
         return True
     digests.is_void = True
-    digests.begins = head.digest_version != DIGEST_VERSION
+    digests.begins = head.digests_number != DIGESTS_NUMBER
     if digests.begins:
         return True
     if length < sizeof(row):
