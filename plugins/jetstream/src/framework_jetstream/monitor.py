@@ -129,6 +129,8 @@ class Monitor:
             document["meta_cluster"] = plain(meta)
         if faulty := self._book.faulty():
             document["faulty"] = faulty
+        if self._book.begun_anew:
+            document["begun_anew"] = self._book.begun_anew
         if scrubs := [_shown_pass(it) for it in self._scrubs()]:
             document["scrubs"] = scrubs
         consumers = [it for entry in entries for it in entry.consumers.values()]

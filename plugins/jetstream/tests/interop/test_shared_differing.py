@@ -79,6 +79,8 @@ def test_who_differs_begins_anew_once_and_then_it_is_said(fleet, tmp_path, log_i
         until(lambda: differing(servers["n1"]) == ["n3"])
         assert servers["n1"].log().count(SAID) == 3
         assert servers["n3"].log().count(BEGINS_ANEW) == 1
+        assert servers["n3"].document("/jsz")["begun_anew"] == 1
+        assert "begun_anew" not in servers["n1"].document("/jsz")
 
         (tmp_path / WELL).touch()
         servers["n3"].kill()

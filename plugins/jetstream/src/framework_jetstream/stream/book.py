@@ -94,6 +94,9 @@ class StreamBook:
         """Names of servers at which a stream that this one leads has come to differ from what it is
         here, by account and name."""
 
+        self.begun_anew = 0
+        """Streams that came to differ here from what most servers have, since the start."""
+
     def next_number(self) -> int:
         """Return a number that no stream has had."""
         self._number += 1

@@ -327,6 +327,7 @@ class Stream(Component):
             name = f"stream {entry.config.name} of account {entry.account}"
             found = f"something of {name} is lost here; other servers give it back"
             if what == REPAIRS_OTHER:
+                self._book.begun_anew += 1
                 found = (
                     f"{name} has come to differ here from what most servers have; it begins anew"
                 )
