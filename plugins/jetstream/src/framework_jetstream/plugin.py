@@ -175,6 +175,8 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
     async def leave() -> None:
         from framework_jetstream.engine.verbs import Verb  # noqa: PLC0415 - for who has streams
 
+        if parts.cluster is not None:
+            parts.cluster.leave()
         told, owner = Reply[None](), server.component("jetstream")
         parts.link.ask(owner, Verb.LEAVE_CLIENTS, 0, then=lambda _: told.set())
         await told

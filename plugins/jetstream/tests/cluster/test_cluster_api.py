@@ -88,7 +88,7 @@ def api(world, said):
             view=world.view,
             leader=None,
             decisions=None,
-            owed=None,
+            owed=SimpleNamespace(refuse=None),
             gathering=None,
             host=host,
             clock=lambda: 0,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from framework_jetstream.api.asker import Asker
 from framework_jetstream.cluster.decisions import Decisions
 from framework_jetstream.cluster.owed_answers import OWED_NS, OwedAnswers
+from framework_jetstream.cluster.unanswered_reads import UnansweredReads
 from framework_jetstream.jet_stream import JetStream
+from framework_jetstream.meta.answering import LATE_NS
 from framework_jetstream.meta.assignments import (
     Asset,
     ConsumerAssignment,
@@ -255,4 +258,68 @@ def test_with_the_office_nobody_is_owed_anything(world):
     world.owed.look()
 
     assert world.peers(S) == (first,)
+    assert world.said == []
+
+
+def read(client, *, subject="_INBOX.1"):
+    """Return a request that only reads."""
+    return msgspec.structs.replace(
+        request(), asker=Asker("A", client), tokens=("STREAM", "INFO", "S"), subject=subject
+    )
+
+
+def test_a_read_is_refused_when_its_server_has_been_silent_for_long_enough(world):
+    reads = UnansweredReads(world.view, world.owed.refuse)
+    reads.keep(read({"acc": "A", "user": "u"}), "stream_info", (SECOND,), is_consumer=False)
+    world.hear(SECOND)
+    reads.look(is_leader=True)
+    assert world.said == []
+
+    world.now_ns += OWED_NS
+    world.hear(SECOND)
+    reads.look(is_leader=False)
+    assert world.said == []
+    reads.look(is_leader=True)
+    reads.look(is_leader=True)
+
+    assert world.errors() == [10118]
+
+
+def test_a_read_of_who_was_silent_before_waits_less(world):
+    reads = UnansweredReads(world.view, world.owed.refuse)
+    world.hear(SECOND)
+    reads.keep(read({"acc": "A", "user": "u"}), "consumer_info", (SECOND,), is_consumer=True)
+    world.now_ns += LATE_NS
+    world.hear(SECOND)
+    reads.look(is_leader=True)
+
+    assert world.errors() == [10119]
+
+
+@pytest.mark.parametrize("silent", [(), (SECOND,)], ids=["all are heard", "one is silent"])
+def test_a_read_is_left_alone_while_one_of_its_servers_is_heard(world, silent):
+    reads = UnansweredReads(world.view, world.owed.refuse)
+    reads.keep(read({"acc": "A", "user": "u"}), "stream_info", (SECOND, THIRD), is_consumer=False)
+    for _ in range(3):
+        world.now_ns += OWED_NS
+        world.hear(*silent)
+        reads.look(is_leader=True)
+    world.hear(SECOND, THIRD)
+    reads.look(is_leader=True)
+
+    assert world.said == []
+
+
+@pytest.mark.parametrize(
+    "it",
+    [read({"acc": "A"}), read({"acc": "A", "user": "u"}, subject="")],
+    ids=["server", "no reply"],
+)
+def test_no_read_of_a_server_is_looked_after_nor_one_that_wants_no_answer(world, it):
+    reads = UnansweredReads(world.view, world.owed.refuse)
+    reads.keep(it, "stream_info", (SECOND,), is_consumer=False)
+    world.now_ns += OWED_NS
+    world.hear(SECOND)
+    reads.look(is_leader=True)
+
     assert world.said == []

@@ -27,6 +27,7 @@ from framework_jetstream.cluster.move_requests import MoveRequests, is_move
 from framework_jetstream.cluster.office import Office, consumer_of, whole_subject
 from framework_jetstream.cluster.restore_requests import RestoreRequests
 from framework_jetstream.cluster.stream_requests import StreamRequests
+from framework_jetstream.cluster.unanswered_reads import UnansweredReads
 from framework_jetstream.engine.verbs import CONTROL_GROUP, GroupOf, Verb
 from framework_jetstream.meta.answering import LATE_NS, Part, View, part_of, verdict
 from framework_jetstream.meta.assignments import Asset
@@ -97,6 +98,7 @@ class ClusterApi:
         self._ask = ask
         self._later = later
         self._watch = LeaderWatch(view, ask, later)
+        self.unanswered: Final = UnansweredReads(view, office.owed.refuse)
         self._streams, self._accounts = StreamRequests(office), AccountRequests(office)
         self._moves = MoveRequests(office)
         self._restores = RestoreRequests(office, self._streams, send)
@@ -224,6 +226,10 @@ class ClusterApi:
             seen = partial(self._look_after, self._set_aside(request), found, asset, led)
             self._watch.watch(led.number, led.of, seen)
         elif judged.refusal is None:
+            if known is not None and not led.number and found.kind in _READS:
+                is_consumer = part_of(found.kind) is Part.CONSUMER
+                hosts = known.group.hosts
+                self.unanswered.keep(request, found.kind, hosts, is_consumer=is_consumer)
             request.reply.set(None)
         elif judged.is_late and not led.is_looked_at:
             refuse = partial(self._refuse_late, self._set_aside(request), found, asset)

@@ -159,6 +159,9 @@ class MetaGroup(Component):
 
         restored: Restored
 
+    class Leave(Struct, frozen=True):
+        """The server is about to stop, and others still hear it."""
+
     class _Later(Struct, frozen=True):
         then: Callable[[], object]
 
@@ -223,7 +226,7 @@ class MetaGroup(Component):
         self._founder: Founder | None = None
         self._records: dict[str, ServerRecord] = {}
         self._is_changing = False
-        self._is_removed = False
+        self._is_removed = self._is_leaving = False
         self._is_confirmed = False
         self._has_group = False
         self._perform_for_asset = perform
@@ -276,8 +279,8 @@ class MetaGroup(Component):
                 self._begin(message)
             case MetaGroup.Request(request):
                 self._api.take(request)
-            case MetaGroup.Report() | MetaGroup.Offer():
-                self._tell_leader(message)
+            case MetaGroup.Report() | MetaGroup.Offer() | MetaGroup.Leave():
+                self._tell_others(message)
             case MetaGroup._Later(then):
                 then()
             case _:
@@ -320,8 +323,9 @@ class MetaGroup(Component):
             later=self._call_later,
         )
 
-    @override
-    def on_stop(self) -> None:
+    def _leave(self) -> None:
+        """Let others know at once that nobody answers here any more."""
+        self._is_leaving = True
         if self._founder is not None:
             self._say(ALL, Leaving(self._host.server_id))
 
@@ -440,8 +444,10 @@ class MetaGroup(Component):
             case _:
                 self._founder.receive(sender, letter)
 
-    def _tell_leader(self, message: MetaGroup.Report | MetaGroup.Offer) -> None:
+    def _tell_others(self, message: MetaGroup.Report | MetaGroup.Offer | MetaGroup.Leave) -> None:
         match message:
+            case MetaGroup.Leave():
+                self._leave()
             case MetaGroup.Report(moved):
                 self._report_moved(moved)
             case MetaGroup.Offer(restored):
@@ -528,7 +534,7 @@ class MetaGroup(Component):
         is_news, self._said_faulty = (faulty, lost) != self._said_faulty, (faulty, lost)
         # What is whole again may be moved at once.
         is_due = founded is None or is_news or self._ticks % _HELLO_TICKS == 1
-        if is_due and not self._is_removed:
+        if is_due and not (self._is_removed or self._is_leaving):
             self._say(ALL, self._hello(founded.name if founded else ""))
         self._founder.tick(now_ns)
         seen = Sighting(heard_ns=now_ns, faulty=frozenset(faulty), lost=lost)
@@ -565,7 +571,9 @@ class MetaGroup(Component):
             self._perform_for_asset(Confirmed())
             self._set_aside()
         self._follow_losses(state)
-        if not (state.is_leader and self.leader.is_in_office):
+        is_leader = state.is_leader and self.leader.is_in_office
+        self._api.unanswered.look(is_leader=is_leader)
+        if not is_leader:
             return
         if self._is_removed:
             self._ask(Verb.STEP_DOWN, lambda _: None, numbers=(GroupOf.CONTROL, 0))

@@ -174,7 +174,11 @@ class OwedAnswers:
         return self._leader.create_consumer(asset, consumer)
 
     def _refuse(self, owed: _Owed, error: ApiError) -> None:
-        request, text = owed.request, refused(owed.kind, error)
+        self.refuse(owed.request, owed.kind, error)
+
+    def refuse(self, request: JetStream.ApiRequest, kind: str, error: ApiError) -> None:
+        """Answer a request late, with an error."""
+        text = refused(kind, error)
         subject = whole_subject(request)
         self._tracking.answered(request.asker, subject, request.payload, text)
         self._host.answer(request.subject, text)

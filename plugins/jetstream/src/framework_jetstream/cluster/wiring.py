@@ -105,6 +105,10 @@ class ClusterParts(Struct, kw_only=True):
         """Let the meta leader know that all of an archive is here."""
         self.server.component(META_GROUP).tell(MetaGroup.Offer(restored))
 
+    def leave(self) -> None:
+        """Let other servers know that this one is about to stop."""
+        self.server.component(META_GROUP).tell(MetaGroup.Leave())
+
     def begin(self, link: EngineLink, restored: ReadBack) -> None:
         """Let the meta group go on; the engine runs.
 
