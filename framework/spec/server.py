@@ -363,8 +363,9 @@ class ServerContext(Protocol):
     async def take_turn(self) -> None:
         """Return when the next piece of a long document may be made.
 
-        Logins and whatever else waits come before it, and others who make one take turns. A piece
-        is less than a millisecond's work.
+        Logins and whatever else waits come before it, and others who make one take turns; but for
+        pieces that begin within 250 us, which go together. A piece is less than a millisecond's
+        work.
         """
         ...
 

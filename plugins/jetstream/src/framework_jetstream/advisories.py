@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from framework_jetstream.host import Host
 
 PREFIX: Final = "$JS.EVENT.ADVISORY."
+AUDIT: Final = f"{PREFIX}API"
 _TYPE: Final = "io.nats.jetstream.advisory.v1."
 
 
@@ -33,6 +34,7 @@ class Advisories:
         domain: Of JetStream; empty: none.
         ids: Draws the identifiers.
         clock: Returns the Unix time in nanoseconds.
+        is_audited: Returns whether anybody may hear of requests in an account.
     """
 
     def __init__(
@@ -43,12 +45,14 @@ class Advisories:
         domain: str,
         ids: EventIds,
         clock: Callable[[], int],
+        is_audited: Callable[[str], bool],
     ) -> None:
         self._publish = publish
         self._server = server
         self._domain = {"domain": domain} if domain else {}
         self._ids = ids
         self._clock = clock
+        self._is_audited = is_audited
 
     def next_id(self) -> str:
         """Return 22 characters that no other server draws."""
@@ -149,7 +153,9 @@ class Advisories:
             self.say(account, "SERVER.OUT_OF_STORAGE", "server_out_of_space", fields)
 
     def audit(self, asker: Asker, subject: str, request: bytes, response: bytes) -> None:
-        """Say that a request of the API was answered."""
+        """Say that a request of the API was answered, where somebody may hear it."""
+        if not self._is_audited(asker.account):
+            return
         asked = {"request": request.decode("utf-8", "replace")} if request else {}
         fields = {
             "server": self._server,
@@ -158,4 +164,4 @@ class Advisories:
             **asked,
             "response": response.decode(),
         }
-        self.say(asker.account, "API", "api_audit", fields)
+        self.say(asker.account, AUDIT.removeprefix(PREFIX), "api_audit", fields)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from framework.wire.event_ids import EventIds
-from framework_jetstream.advisories import Advisories
+from framework_jetstream.advisories import AUDIT, Advisories
 from framework_jetstream.api.tracking import ApiTracking
 from framework_jetstream.api.usage import ApiUsage
+from framework_jetstream.audience import Audience
 from framework_jetstream.engine.link import EngineLink
 from framework_jetstream.exchange import BYTES_MAX as EXCHANGE_BYTES
 from framework_jetstream.exchange import Exchange
@@ -111,6 +112,7 @@ def _advisories(
     config: JetStreamConfig,
     publish: Callable[[str, str, bytes], None],
     clock: Callable[[], int],
+    exchange: Exchange,
 ) -> Advisories:
     return Advisories(
         publish,
@@ -118,6 +120,7 @@ def _advisories(
         domain=config.domain,
         ids=EventIds(random.SystemRandom()),
         clock=clock,
+        is_audited=Audience(exchange.watch, server.account_number, AUDIT).is_there,
     )
 
 
@@ -154,7 +157,7 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
     exchange = Exchange(
         lambda: server.open_port(bytes_max=EXCHANGE_BYTES, said_bytes_max=EXCHANGE_BYTES)
     )
-    advisories = _advisories(server, config, publish, clock)
+    advisories = _advisories(server, config, publish, clock, exchange)
     tracking = ApiTracking(usage, advisories, host)
     if shares:
         from framework_jetstream.cluster.wiring import (  # noqa: PLC0415 - who shares streams

@@ -332,20 +332,23 @@ async def _answer(server: ServerContext, request: ServiceRequest) -> ServiceAnsw
 
     if _parts[server].rivals.problem:
         return None  # another server answers
-    asker = asker_of(request.headers, server.accounts.system_account)
+    headers = request.headers
+    asker = asker_of(headers, server.accounts.system_account)
     if asker is None:
         return None
+    tokens, cluster = tuple(request.subject.removeprefix(API).split(".")), _parts[server].cluster
+    if cluster is not None and cluster.is_gathered_elsewhere(asker, tokens):
+        return None
     reply = Reply[bytes | None]()
-    tokens = tuple(request.subject.removeprefix(API).split("."))
     asked = JetStream.ApiRequest(
         asker=asker,
         tokens=tokens,
         payload=request.payload,
-        headers=request.headers,
+        headers=headers,
         reply=reply,
         subject=request.reply,
     )
-    if _parts[server].cluster is not None:
+    if cluster is not None:
         from framework_jetstream.cluster.meta_group import (  # noqa: PLC0415 - who shares streams
             META_GROUP,
             MetaGroup,

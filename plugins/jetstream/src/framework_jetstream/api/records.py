@@ -9,7 +9,7 @@ Size: one class for each record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -589,12 +589,16 @@ class AccountStats(TierStats, kw_only=True):
     tiers: dict[str, TierStats] | None = None
 
 
+_PLAIN: Final = frozenset({bool, int, str, type(None)})
+"""What JSON has as it is: most of the fields."""
+
+
 def plain(value: object) -> Any:
     """Return a record as JSON has it: its empty fields of `omitempty` left out."""
     if isinstance(value, Record):
         omitted = value.omitempty
         return {
-            name: plain(inner)
+            name: inner if type(inner) in _PLAIN else plain(inner)
             for name in value.__struct_fields__
             if (inner := getattr(value, name)) or name not in omitted
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 ZERO: Final = "0001-01-01T00:00:00Z"
@@ -12,14 +13,19 @@ _MILLI_NS: Final = 1_000_000
 _SECOND_NS: Final = 1_000_000_000
 
 
+@lru_cache(maxsize=512)
+def _text_from_s(unix_s: int) -> str:
+    """Return a second as text: answers say the same ones again and again."""
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def text_from_ns(unix_ns: int) -> str:
     """Return a Unix time as text; 0: no time."""
     if not unix_ns:
         return ZERO
     seconds, rest = divmod(unix_ns, _SECOND_NS)
-    day = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     fraction = f".{rest:09}".rstrip("0") if rest else ""
-    return f"{day}{fraction}Z"
+    return f"{_text_from_s(seconds)}{fraction}Z"
 
 
 def ns_from_text(text: str) -> int:

@@ -9,16 +9,45 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from framework_jetstream.api.asker import INFO_HEADER
+from framework_jetstream.api.subjects import subject_of
+from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.meta.letters import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from framework_jetstream.api.asker import Asker
     from framework_jetstream.exchange import Arrived, Exchange
+    from framework_jetstream.meta.view import ClusterView
+    from framework_jetstream.stream.book import StreamBook
 
 WAIT_S: Final = 2.0
 """After which an answer is made of what there is. Clients wait for 5 s by default."""
 _HIDDEN: Final = frozenset({"type", "total", "offset", "limit"})
+
+
+def is_of_others(
+    view: ClusterView, book: StreamBook, asker: Asker, tokens: tuple[str, ...]
+) -> bool:
+    """Return whether a server asks in this way for what others have, of which one is there.
+
+    All servers hear it, of each stream in a list; whoever has it answers, and no other one.
+
+    Args:
+        view: Of the cluster.
+        book: The streams of this server.
+        asker: Who asks.
+        tokens: Of the request, behind `$JS.API`.
+    """
+    found = subject_of(tokens) if len(asker.client) == 1 else None
+    if found is None or found.kind not in {"stream_info", "consumer_info"}:
+        return False
+    asset = Asset(asker.account, found.stream, *found.rest)
+    known = view.machine.state.find(asset)
+    if known is None or book.get(asset.account, asset.stream) is not None:
+        return False
+    hosts = known.group.hosts
+    return view.peer not in hosts and any(map(view.is_online, hosts))
 
 
 class Gathering:

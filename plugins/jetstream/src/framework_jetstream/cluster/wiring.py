@@ -14,6 +14,7 @@ from msgspec import Struct
 from framework.wire.event_ids import DIGITS
 from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
 from framework_jetstream.api.records import StreamConfig
+from framework_jetstream.cluster.gathering import is_of_others
 from framework_jetstream.cluster.meta_group import GROUP_NAME, META_GROUP, MetaGroup
 from framework_jetstream.cluster.usage import UsageService
 from framework_jetstream.jet_stream import JETSTREAM
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from framework.spec import Port, ServerContext
     from framework_jetstream.advisories import Advisories
+    from framework_jetstream.api.asker import Asker
     from framework_jetstream.api.saved import Restored as ReadBack
     from framework_jetstream.api.tracking import ApiTracking
     from framework_jetstream.api.usage import ApiUsage
@@ -104,6 +106,10 @@ class ClusterParts(Struct, kw_only=True):
     def restored(self, restored: Restored) -> None:
         """Let the meta leader know that all of an archive is here."""
         self.server.component(META_GROUP).tell(MetaGroup.Offer(restored))
+
+    def is_gathered_elsewhere(self, asker: Asker, tokens: tuple[str, ...]) -> bool:
+        """Return whether a request gathers what servers say that are there, and this one is not."""
+        return is_of_others(self.view, self.arguments["book"], asker, tokens)
 
     def leave(self) -> None:
         """Let other servers know that this one is about to stop."""
