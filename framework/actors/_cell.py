@@ -8,6 +8,7 @@ are handled first, and also while the actor takes no messages.
 from __future__ import annotations
 
 import logging
+import weakref
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -156,11 +157,15 @@ class Cell(Generic[A]):
         """Tell this life of the actor `message` after `delay_s` seconds."""
 
         def make() -> object:
-            # What was cancelled or reset while its message waited in the mailbox did not happen.
-            is_void = timer.turn is None or timer.is_pending
+            # What was cancelled or reset while its message waited in the mailbox did not happen;
+            # of a timer that nobody holds any more it can't have been.
+            timer = held()
+            is_void = timer is not None and (timer.turn is None or timer.is_pending)
             return NOTHING if is_void else message
 
         timer = self._call_later(delay_s, partial(self._tell_own, self._generation, make))
+        # The timer leads here: it would hold its message until garbage is collected.
+        held = weakref.ref(timer)
         return timer
 
     def await_reply(

@@ -18,7 +18,17 @@ _IDLE = -1
 class Timer:
     """A turn that waits for its time. Made by `call_later` and `tell_later`."""
 
-    __slots__ = ("_arm", "_queue", "due_ns", "item_due_ns", "item_order", "order", "owner", "turn")
+    __slots__ = (
+        "__weakref__",
+        "_arm",
+        "_queue",
+        "due_ns",
+        "item_due_ns",
+        "item_order",
+        "order",
+        "owner",
+        "turn",
+    )
 
     def __init__(
         self, queue: TimerQueue, arm: Callable[[Timer, float], None], turn: Callable[[], None]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pykka
 import pytest
 
@@ -314,6 +317,36 @@ def test_a_timer_that_has_fired_is_still_in_time_to_be_taken_back(simulated, ver
     simulated.run_for(5.0)
 
     assert ref.proxy().heard.get() == (["first"] if verb == "cancel" else ["first", "second"])
+
+
+@pytest.mark.parametrize("ends", ["fires", "is cancelled"])
+def test_a_timer_that_has_ended_holds_no_message(simulated, ends):
+    class Message:
+        pass
+
+    held = weakref.WeakSet()
+
+    class Clocked(Component):
+        def on_start(self):
+            message = Message()
+            held.add(message)
+            timer = self.tell_later(1.0, message)
+            if ends == "is cancelled":
+                timer.cancel()
+
+        def on_receive(self, message):
+            assert isinstance(message, Message)
+
+    gc.disable()
+    try:
+        ActorSystem(simulated).spawn(Clocked)
+        simulated.run_for(0.5)
+        assert len(held) == (ends == "fires")
+        simulated.run_for(2.0)
+
+        assert not held
+    finally:
+        gc.enable()
 
 
 def test_a_timer_reaches_a_batch_handler_as_a_batch(runtime):
