@@ -85,5 +85,8 @@ cdef int face_unwatch(void* self, int64_t tag) noexcept nogil
 cdef SinkBatch* face_next(Face* face) noexcept nogil
 cdef int64_t message_size(const framework_message* message) noexcept nogil
 cdef void message_write(PortMessage* record, const framework_message* message, int64_t size) noexcept nogil
+cdef PortBlock* block_made(size_t length) noexcept nogil
+cdef PortBlock* block_grown(PortBlock* block, size_t room) noexcept nogil
+cdef int face_say_block(Face* face, PortBlock* block) noexcept nogil
 cdef int face_say_records(Face* face, const char* records, size_t length) noexcept nogil
 cdef bint are_records(const char* at, size_t length) noexcept nogil

@@ -1,7 +1,7 @@
 """The other side of a port: the table of C functions that its thread calls. None waits, none needs the GIL, one thread at a time calls."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from framework.dataplane._state cimport Link, Port as PortStruct, PortBlock, Sink, SinkBatch, framework_batch
@@ -156,6 +156,8 @@ cdef char* _put(char* at, const char* chars, uint32_t length) noexcept nogil:
 
 cdef void message_write(PortMessage* record, const framework_message* message, int64_t size) noexcept nogil:
     cdef char* at = <char*> (record + 1)
+    # What fills a record up is the last that it has.
+    memset(<char*> record + size - 8, 0, 8)
     record.token = message.token
     record.size = <uint32_t> size
     record.account = message.account
@@ -189,6 +191,11 @@ cdef PortBlock* block_made(size_t length) noexcept nogil:
         made.at = 0
         made.length = length
     return made
+
+
+cdef PortBlock* block_grown(PortBlock* block, size_t room) noexcept nogil:
+    """Return a block that nobody else has yet with room for so many bytes; NULL: no memory, and it is as it was."""
+    return <PortBlock*> realloc(block, sizeof(PortBlock) + room + COPY_SLACK)
 
 
 cdef int face_say(Face* face, PortBlock* block) noexcept nogil:
@@ -241,6 +248,15 @@ cdef int face_say_records(Face* face, const char* records, size_t length) noexce
     if block == NULL:
         return FRAMEWORK_PORT_MEMORY
     memcpy(block + 1, records, length)
+    return face_say(face, block)
+
+
+cdef int face_say_block(Face* face, PortBlock* block) noexcept nogil:
+    """Publish the records of a block, which is the plane's then; it stays the caller's unless this says that all is well."""
+    if flag_get(&face.port.ended):
+        return FRAMEWORK_PORT_ENDED
+    if port_is_behind(face.port):
+        return FRAMEWORK_PORT_FULL
     return face_say(face, block)
 
 

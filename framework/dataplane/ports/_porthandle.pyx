@@ -5,17 +5,18 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.pycapsule cimport PyCapsule_GetContext, PyCapsule_New, PyCapsule_SetContext
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from framework.dataplane._commands cimport CLOSE_PORT, OPEN_PORT
 from framework.dataplane._core cimport Core
-from framework.dataplane._state cimport SinkBatch
+from framework.dataplane._state cimport PortBlock, SinkBatch
 from framework.dataplane.ports._gateface cimport face_answer
 from framework.dataplane.ports._port cimport PortMessage, flag_get
 from framework.dataplane.ports._portface cimport (
-    FRAMEWORK_PORT_CAPSULE, FRAMEWORK_PORT_ENDED, FRAMEWORK_PORT_FULL, FRAMEWORK_PORT_INVALID, FRAMEWORK_PORT_MEMORY, Face, are_records,
-    face_free, face_made, face_next, face_say_records, face_subscribe, face_unsubscribe, face_unwatch, face_watch, framework_message,
-    message_size, message_write,
+    FRAMEWORK_PORT_CAPSULE, FRAMEWORK_PORT_ENDED, FRAMEWORK_PORT_FULL, FRAMEWORK_PORT_INVALID, FRAMEWORK_PORT_MEMORY, FRAMEWORK_PORT_OK,
+    Face, are_records, block_grown, block_made, face_free, face_made, face_next, face_say_block, face_say_records, face_subscribe,
+    face_unsubscribe, face_unwatch, face_watch, framework_message, message_size, message_write,
 )
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users, atomic_get, batch_made, batch_of
 
@@ -53,14 +54,17 @@ cdef object _check(int outcome):
 cdef class Outgoing:
     """Messages that a port is to publish, in order; `Port.publish` empties it."""
 
-    cdef bytearray written
+    cdef PortBlock* block
+    # Records, as the plane takes them; NULL: none.
+    cdef size_t room
+    # Bytes that it has for them.
 
-    def __cinit__(self) -> None:
-        self.written = bytearray()
+    def __dealloc__(self) -> None:
+        free(self.block)
 
     def __len__(self) -> int:
         """Return how many bytes its records have."""
-        return len(self.written)
+        return 0 if self.block == NULL else self.block.length
 
     def add(
         self, account: int, subject: bytes, payload: bytes, *, reply: bytes = b"", header: bytes = b"", inbox: bytes = b"",
@@ -82,8 +86,6 @@ cdef class Outgoing:
         """
         cdef framework_message message
         cdef int64_t size
-        cdef Py_ssize_t before = len(self.written)
-        cdef char* room
         memset(&message, 0, sizeof(message))
         message.subject, message.subject_length = subject, len(subject)
         message.reply, message.reply_length = reply, len(reply)
@@ -96,13 +98,25 @@ cdef class Outgoing:
         size = message_size(&message)
         if size == 0:
             _check(FRAMEWORK_PORT_INVALID)
-        self.written.extend(bytes(size))
-        room = self.written
-        message_write(<PortMessage*> (room + before), &message, size)
+        message_write(<PortMessage*> self.room_for(size), &message, size)
 
     def records(self) -> bytes:
         """Return a copy of its records, for `Port.publish_batch`."""
-        return bytes(self.written)
+        return b"" if self.block == NULL else (<char*> (self.block + 1))[:self.block.length]
+
+    cdef char* room_for(self, size_t size) except NULL:
+        """Return where a record goes, behind those that are there; none of its bytes is written yet."""
+        cdef size_t before = 0 if self.block == NULL else self.block.length
+        cdef size_t room = max(before + size, before + before // 2)
+        cdef PortBlock* grown
+        if self.block == NULL or self.room < before + size:
+            grown = block_made(room) if self.block == NULL else block_grown(self.block, room)
+            if grown == NULL:
+                raise MemoryError
+            self.block = grown
+            self.room = room
+        self.block.length = before + size
+        return <char*> (self.block + 1) + before
 
 
 @cython.final
@@ -200,10 +214,11 @@ cdef class Port:
 
     def publish(self, messages: Outgoing) -> bool:
         """Publish messages; False: too much waits already, nothing was done, and `fileno()` tells when there is room."""
-        cdef bytearray records = messages.written
-        if not _check(face_say_records(self.face, records, len(records))):
+        if messages.block == NULL:
+            return _check(FRAMEWORK_PORT_ENDED if self.has_ended else FRAMEWORK_PORT_OK)
+        if not _check(face_say_block(self.face, messages.block)):
             return False
-        messages.written = bytearray()
+        messages.block = NULL
         return True
 
     def publish_batch(self, buffer) -> bool:

@@ -1,7 +1,8 @@
 """What the engine says to Python: answers to commands, and events; in batches, oldest first."""
 
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._state cimport NUMBERS
@@ -14,9 +15,18 @@ cdef Answer* answer_made(Engine* engine, int64_t id, int32_t status, size_t leng
         status: 0: it was done.
         length: Bytes behind its numbers.
     """
-    cdef Answer* made = <Answer*> calloc(1, sizeof(Answer) + length)
+    cdef Answer* made = answer_bare(engine, id, status, length)
+    if made != NULL:
+        memset(answer_bytes(made), 0, length)
+    return made
+
+
+cdef Answer* answer_bare(Engine* engine, int64_t id, int32_t status, size_t length) noexcept nogil:
+    """Return an answer as `answer_made` does, whose bytes are whatever they are: for who writes all of them."""
+    cdef Answer* made = <Answer*> malloc(sizeof(Answer) + length)
     if made == NULL:
         return NULL
+    memset(made, 0, sizeof(Answer))
     made.id = id
     made.status = status
     made.length = length

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
-from framework_jetstream.engine._answers cimport answer_bytes, answer_made
+from framework_jetstream.engine._answers cimport answer_bare, answer_bytes, answer_made
 from framework_jetstream.engine._reading cimport reading_go_on
 from framework_jetstream.engine._state cimport Answer, command_text
 from framework_jetstream.store._subjects cimport subject_chars
@@ -53,8 +53,6 @@ cdef enum:
 
 cdef enum:
     NO_ROOM = 2
-    GROWS_FROM = 4096
-    # Bytes.
     REPLACED_BYTES = 3
     # Of what stands for a byte that is no text.
     BUSY_NS = 2000000
@@ -86,6 +84,8 @@ cdef struct Table:
     # Of a row, but for its texts.
     size_t size
     # Bytes of the columns so far, but for what fills them up.
+    size_t most
+    # Bytes that they may have, if there is more than one row.
     bint has_failed
     # No memory.
 
@@ -152,12 +152,13 @@ cdef char* _text_room(Table* table, int at, size_t length) noexcept nogil:
         return NULL
     _put_number(table, at, <int64_t> column.used)
     if column.room - column.used < length:
-        grown = realloc(column.chars, column.used + column.used // 2 + length + GROWS_FROM)
+        # Room for a whole batch at once: what grows is copied, and pages that nobody writes to cost nothing.
+        grown = realloc(column.chars, column.used + table.most + length)
         if grown == NULL:
             table.has_failed = True
             return NULL
         column.chars = <char*> grown
-        column.room = column.used + column.used // 2 + length + GROWS_FROM
+        column.room = column.used + table.most + length
     return column.chars + column.used
 
 
@@ -266,15 +267,17 @@ cdef size_t _table_bytes(Table* table) noexcept nogil:
 
 cdef size_t _put_buffer(char* body, size_t used, int64_t* places, const void* source, size_t length) noexcept nogil:
     """Put a buffer behind others, and say where it is; return where the next one begins."""
+    cdef size_t end = used + length, padded = used + _padded(length)
     places[0] = <int64_t> used
     places[1] = <int64_t> length
     if length:
         memcpy(body + used, source, length)
-    return used + _padded(length)
+    memset(body + end, 0, padded - end)
+    return padded
 
 
 cdef void _write(Table* table, Command* command, char* to, size_t body_bytes) noexcept nogil:
-    """Write a batch: the metadata with its numbers, and the columns; the room is all zero."""
+    """Write a batch, each byte of it: the metadata with its numbers, and the columns."""
     cdef char* body = to + command.lengths[0]
     cdef int64_t* nodes = <int64_t*> (to + command.numbers[NODES_AT])
     cdef int64_t* places = <int64_t*> (to + command.numbers[PLACES_AT])
@@ -319,9 +322,9 @@ cdef uint32_t _read_filters(const char* chars, size_t length, Text* filters) noe
 cdef uint64_t _gather(Messages* messages, Command* command, Table* table, const Text* filters, uint32_t filter_count) noexcept nogil:
     """Gather rows of what is in memory; return the sequence from which there may be more, 0: there are none."""
     cdef uint64_t first = <uint64_t> command.numbers[FIRST_SEQ], last = <uint64_t> command.numbers[LAST_SEQ]
-    cdef size_t most = <size_t> command.numbers[BATCH_BYTES] - min(command.lengths[0], <size_t> command.numbers[BATCH_BYTES])
     cdef Record record
     cdef size_t size
+    table.most = <size_t> command.numbers[BATCH_BYTES] - min(command.lengths[0], <size_t> command.numbers[BATCH_BYTES])
     if command.numbers[BEGIN_NS]:
         first = max(first, messages_seq_from(messages, command.numbers[BEGIN_NS]))
     if command.numbers[END_NS]:
@@ -331,7 +334,7 @@ cdef uint64_t _gather(Messages* messages, Command* command, Table* table, const 
         if record_is_absent(&record):
             return record.seq
         size = _row_bytes(table, &record)
-        if table.rows and table.size + size > most:
+        if table.rows and table.size + size > table.most:
             return record.seq
         if not _make_room(table):
             table.has_failed = True
@@ -370,7 +373,7 @@ cdef uint64_t export_command(Engine* engine, Slot* slot, Command* command) noexc
         return following
     if not table.has_failed:
         body_bytes = _table_bytes(&table) if table.rows else 0
-        answer = answer_made(engine, command.id, 0, command.lengths[0] + body_bytes if table.rows else 0)
+        answer = answer_bare(engine, command.id, 0, command.lengths[0] + body_bytes if table.rows else 0)
     if answer == NULL:
         answer_made(engine, command.id, NO_ROOM, 0)
     else:
