@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from pyspark_nats.collector import leave_loaded
 from pyspark_nats.columns import BatchMaker
 from pyspark_nats.connection import Connection
 from pyspark_nats.documents import EventMaker
@@ -76,6 +77,7 @@ class RangeReader:
 
     def read_range(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of one range."""
+        leave_loaded()
         options, range_ = self._options, partition.range
         schema = to_arrow_schema(self._schema, timezone="UTC")
         target = options.target.rotated(partition.number, partition.told)

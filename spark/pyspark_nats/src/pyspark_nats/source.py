@@ -78,14 +78,18 @@ class NatsDataSource(DataSource):
         return NatsStreamWriter(self._write_options(overwrite=overwrite), schema)
 
     def _write_options(self, *, overwrite: bool) -> WriteOptions:
+        from pyspark_nats.collector import leave_loaded  # noqa: PLC0415 - as above
         from pyspark_nats.errors import OptionError  # noqa: PLC0415 - as above
         from pyspark_nats.options import write_options  # noqa: PLC0415 - as above
 
+        leave_loaded()
         if overwrite:
             raise OptionError("mode", "'overwrite': streams are appended to", "append")
         return write_options(self.options)
 
     def _read_options(self) -> ReadOptions:
+        from pyspark_nats.collector import leave_loaded  # noqa: PLC0415 - as above
         from pyspark_nats.options import read_options  # noqa: PLC0415 - as above
 
+        leave_loaded()
         return read_options(self.options)

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from pyspark_nats.collector import leave_loaded
 from pyspark_nats.connection import Connection
 from pyspark_nats.errors import OptionError
 from pyspark_nats.jetstream import JetStream
@@ -101,6 +102,7 @@ class RowWriter:
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of one task."""
+        leave_loaded()
         context = TaskContext.get()
         assert context is not None
         partition = context.partitionId()
