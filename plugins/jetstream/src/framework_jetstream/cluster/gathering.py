@@ -5,8 +5,9 @@ Each is asked as a client would ask it, so whoever leads it answers, wherever it
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from framework_jetstream.api.asker import INFO_HEADER
 from framework_jetstream.api.subjects import subject_of
@@ -100,7 +101,8 @@ class Gathering:
             self._exchange.subscribe(self._account(), f"{self._prefix}.*.*", self._arrived)
         self._number = number = self._number + 1
         self._waiting[number] = _Gathered(list(subjects), done)
-        header = f"NATS/1.0\r\n{INFO_HEADER}: {json.dumps({'acc': account})}\r\n\r\n".encode()
+        info = msgspec.json.encode({"acc": account}).decode()
+        header = f"NATS/1.0\r\n{INFO_HEADER}: {info}\r\n\r\n".encode()
         for at, subject in enumerate(subjects.values()):
             reply = f"{self._prefix}.{number}.{at}"
             self._exchange.publish(self._account(), subject, b"", reply=reply, header=header)
@@ -145,7 +147,7 @@ class _Gathered:
         if at >= len(self._names):
             return
         try:
-            said = json.loads(payload)
+            said = msgspec.json.decode(payload)
         except (ValueError, RecursionError):
             return
         if isinstance(said, dict):
