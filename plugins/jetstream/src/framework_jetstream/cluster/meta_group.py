@@ -630,6 +630,7 @@ class MetaGroup(Component):
                 self._restore(event.data)
                 self._index = event.numbers[0]
             case Event.SAVE:
+                self._index = max(self._index, event.numbers[0])
                 self._save()
             case Event.UNSURE:
                 self._name_consumers(*event.numbers[:2])

@@ -87,10 +87,14 @@ cdef void control_restore(Engine* engine, Group* group, const LogEntry* entry) n
 cdef void controls_save(Engine* engine) noexcept nogil:
     """Have what control groups have come to put in place of entries in files to be given up: nothing else takes these from there."""
     cdef Group* group = engine.controls
+    cdef Answer* told
     while group != NULL:
         if group.replica != NULL and engine.now_ns - group.asked_ns >= SAVE_AGAIN_NS and files_are_needed(engine, group):
             group.asked_ns = engine.now_ns
-            answer_made(engine, -<int64_t> ((<uint64_t> 1 << CONTROL_EVENTS_SHIFT) + group.control), EVENT_SAVE, 0)
+            told = answer_made(engine, -<int64_t> ((<uint64_t> 1 << CONTROL_EVENTS_SHIFT) + group.control), EVENT_SAVE, 0)
+            if told != NULL:
+                # With those of elections and members, of which nobody is told.
+                told.numbers[0] = <int64_t> group.replica.raft.applied
         group = group.next_control
 
 

@@ -158,8 +158,9 @@ class Event(IntEnum):
     it is whole again, `REPAIRS_LOSS`: it counts for nothing until it is, `REPAIRS_OTHER`: it has
     come to differ from what most servers have."""
     SAVE = 16
-    """Of a control group: the log can't give up files, since they have entries of it.
-    SNAPSHOT_GROUP lets them go."""
+    """Of a control group: the log can't give up files, since they have entries of it; number: the
+    index of the last one that is committed and was told, if it is told. SNAPSHOT_GROUP lets them
+    go."""
     MENDED = 17
     """Of no consumer: damage has taken nothing, and what it is in is written again; numbers: the
     stream's, group and file of the segment, a `SegmentReason`. Group 0: it is a file of the log."""
