@@ -1,13 +1,15 @@
 """Reads of a stream by Spark: our source, a reader of nats-py's, and the same rows from Parquet.
 
 Our source reads a real server by consumers, which is the reader in pure Python, and one of ours by
-consumers and by exports. Writes go to both, with ids and with the ledger. What streams of batches
-reach is measured by `bench.spark_queries`.
+consumers and by exports. Batches that lie in memory show what no source in Python can be faster
+than. Writes go to both, with ids and with the ledger. What streams of batches reach is measured by
+`bench.spark_queries`.
 
     ./dev python tools/workspace.py spark
     ./dev python -m bench.spark --rows 1000000 --rounds 5
 
-Rounds take turns; the first of each is not counted. Rates are rows a second, in medians.
+Rounds take turns, each read of a frame that is new, as Spark plans one once; the first round is not
+counted. Rates are rows a second, in medians.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import nats
 import pyarrow as pa
+from pyarrow import ipc, parquet
 from pyspark.sql import functions
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark_nats import local_session
 from pyspark_nats.connection import Address, Connection, Target
 from pyspark_nats.jetstream import JetStream
@@ -51,6 +55,9 @@ FETCH = 5000
 COLUMNS = ("subject", "sequence", "timestamp", "data", "size")
 """What every reader reads."""
 EXPORT, FALLBACK, NATS_PY, PARQUET = "ours, exports", "pyspark_nats", "nats-py reader", "parquet"
+AT_HAND = "batches at hand"
+AT_HAND_ROWS = 3200
+"""Of a batch: as many as a frame of an export has."""
 RATIOS = (
     (EXPORT, FALLBACK, 3.0),
     (EXPORT, NATS_PY, 20.0),
@@ -79,6 +86,48 @@ class NatsPySource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's
         """Return what reads."""
         return NatsPyReader(dict(self.options))
+
+
+class AtHandSource(DataSource):
+    """Two files of Arrow batches, ready to be handed to Spark."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return its name."""
+        return "at_hand"
+
+    def schema(self) -> str:
+        """Return the columns of a read."""
+        return "subject string, sequence bigint, timestamp timestamp, data binary, size int"
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's
+        """Return what reads."""
+        return AtHandReader(dict(self.options))
+
+
+class AtHandReader(DataSourceReader):
+    """A file a task."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Return two halves."""
+        return [InputPartition(0), InputPartition(1)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a half."""
+        with pa.memory_map(f"{self.options['path']}.{partition.value}") as file:
+            yield from ipc.open_stream(file)
+
+
+def put_at_hand(source: str, path: str, schema: pa.Schema) -> None:
+    """Write the rows of a folder of Parquet for `AtHandReader`."""
+    table = parquet.read_table(source).cast(schema)
+    half = table.num_rows // 2
+    for at, part in enumerate((table[:half], table[half:])):
+        with ipc.new_stream(f"{path}.{at}", schema) as file:
+            file.write_table(part.combine_chunks(), max_chunksize=AT_HAND_ROWS)
 
 
 class NatsPyReader(DataSourceReader):
@@ -179,27 +228,27 @@ def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None
     """
     session = local_session()
     session.dataSource.register(NatsPySource)
-    parquet = f"{folder}/rows"
-    ours = source(session, url)
-    ours.write.parquet(parquet)
+    session.dataSource.register(AtHandSource)
+    rows_file = f"{folder}/rows"
+    written = source(session, url)
+    written.write.parquet(rows_file)
+    put_at_hand(rows_file, rows_file, to_arrow_schema(written.schema, timezone="UTC"))
     few = str(rows // NATS_PY_SHARE)
     theirs = session.read.format("nats_py").option("servers", url).option("stream", "BENCH")
     contest: dict[str, Callable[[], DataFrame]] = {
-        FALLBACK: lambda: ours,
+        FALLBACK: lambda: source(session, url),
         "ours, consumers": lambda: source(session, own_url, protocol="consumer"),
         EXPORT: lambda: source(session, own_url, protocol="export"),
         NATS_PY: lambda: theirs.option("rows", few).load(),
-        PARQUET: lambda: session.read.parquet(parquet),
+        PARQUET: lambda: session.read.parquet(rows_file),
+        AT_HAND: lambda: session.read.format("at_hand").option("path", rows_file).load(),
     }
     rates: dict[str, list[float]] = {name: [] for name in contest}
     for _ in range(rounds + 1):
         for name, frame in contest.items():
             rates[name].append(rate(frame()))
     medians = {name: statistics.median(each[1:]) for name, each in rates.items()}
-    for idempotence in ("msgid", "ledger"):
-        for whose, server in (("", url), ("ours, ", own_url)):
-            rate_ = written(session, server, idempotence, rows, rounds)
-            medians[f"{whose}sink, {idempotence}"] = rate_
+    medians |= write_rates(session, {"": url, "ours, ": own_url}, rows // WRITTEN_SHARE, rounds)
     session.stop()
     for name, median in medians.items():
         times = " ".join(
@@ -237,18 +286,31 @@ def rate(frame: DataFrame) -> float:
     return float(row[0]) / (time.perf_counter() - begun)
 
 
-def written(session: SparkSession, url: str, idempotence: str, rows: int, rounds: int) -> float:
-    """Return rows a second of writing a frame, in the median of rounds but the first."""
-    count = rows // WRITTEN_SHARE
+def write_rates(
+    session: SparkSession, servers: dict[str, str], count: int, rounds: int
+) -> dict[str, float]:
+    """Return rows a second of writes of a frame, in medians of all rounds but the first.
+
+    Ways take turns, and change places each round: a stream is slower the more ids it remembers.
+
+    Args:
+        session: Writes.
+        servers: URLs, by what names of figures begin with.
+        count: Rows of the frame.
+        rounds: Counted ones.
+    """
     data = functions.rpad(functions.col("id").cast("string"), PAYLOAD_BYTES, "x")
     frame = session.range(0, count, 1, 2).select(data.alias("data"))
-    rates = []
+    ways = [(whose, how) for whose in servers for how in ("msgid", "ledger")]
+    rates: dict[str, list[float]] = {f"{whose}sink, {how}": [] for whose, how in ways}
     for _ in range(rounds + 1):
-        begun = time.perf_counter()
-        writer = frame.write.format("nats").mode("append")
-        writer.options(servers=url, subject="bench.sink", idempotence=idempotence).save()
-        rates.append(count / (time.perf_counter() - begun))
-    return statistics.median(rates[1:])
+        for whose, how in ways:
+            writer = frame.write.format("nats").mode("append")
+            begun = time.perf_counter()
+            writer.options(servers=servers[whose], subject="bench.sink", idempotence=how).save()
+            rates[f"{whose}sink, {how}"].append(count / (time.perf_counter() - begun))
+        ways.reverse()
+    return {name: statistics.median(each[1:]) for name, each in rates.items()}
 
 
 if __name__ == "__main__":
