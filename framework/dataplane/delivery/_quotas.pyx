@@ -26,7 +26,7 @@ cdef extern from "math.h" nogil:
     double ceil(double number)
 
 cdef double HAIR = 1e-3
-# Of a message: a burst of whole messages is not one less for the rounding.
+# Of a message: a burst of whole messages is not one less for the rounding. And of a byte: what is used up is used up.
 
 cdef enum:
     SECOND_NS = 1000000000
@@ -64,10 +64,10 @@ cdef inline int64_t _room(Quota* quota, double now, size_t length) noexcept nogi
         room = <int64_t> min(max(left + HAIR, 0.0), <double> MANY)
     if quota.byte_ns > 0:
         left = (quota.burst_bytes_ns - max(quota.bytes_due_ns - now, 0.0)) / quota.byte_ns
-        if left <= 0:
+        if left <= HAIR:
             return 0
         if length:
-            room = min(room, <int64_t> min(left / length + 1, <double> MANY))
+            room = min(room, <int64_t> min(ceil((left - HAIR) / length), <double> MANY))
     return room
 
 
@@ -75,7 +75,7 @@ cdef inline bint _lets(Quota* quota, double now) noexcept nogil:
     """Whether a message passes now, as `_room` says it, without a division."""
     return (
         quota.messages_due_ns - now <= quota.burst_messages_ns - quota.message_ns * (1 - HAIR)
-        and (quota.byte_ns == 0 or quota.bytes_due_ns - now < quota.burst_bytes_ns)
+        and (quota.byte_ns == 0 or quota.bytes_due_ns - now < quota.burst_bytes_ns - quota.byte_ns * HAIR)
     )
 
 

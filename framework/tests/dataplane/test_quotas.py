@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from framework.dataplane import LinkKind, WebSocketFrames
@@ -220,6 +220,7 @@ STEPS = st.lists(
 
 
 @settings(deadline=None)
+@example([(0.0, [64] * 5)], 1, 6, 1024)  # what is used up to the byte
 @given(STEPS, st.sampled_from([1, 4, 16]), st.sampled_from([1, 6]), st.sampled_from([64, 1024]))
 def test_it_equals_a_naive_bucket(
     steps: list[tuple[float, list[int]]], rate: int, burst: int, byte_rate: int
