@@ -127,6 +127,7 @@ cdef struct Branch:
 
 cdef enum:
     BUCKETS = 256
+    BEGINNING_BYTES = 128
 
 
 cdef struct SublistState:
@@ -153,6 +154,13 @@ cdef struct SublistState:
     size_t store_bytes
     # What the remembered matches take.
     Match scratch
+    # Of a subject that is not remembered.
+    char beginning[BEGINNING_BYTES]
+    # Subjects that begin so and go on have the same match, but for literal interest of their own.
+    size_t beginning_length
+    # 0: it says nothing of others.
+    const char* rest_at
+    # Where the last walk did not look any more since nothing but `>` could match; NULL: it did to the end.
     uint64_t next_serial
     size_t count
     uint64_t hits

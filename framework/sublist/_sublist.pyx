@@ -16,7 +16,7 @@ Size: the tree, the memory of matches and what makes a remembered match stale ar
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport Table, table_add, table_clear, table_find, table_make, table_remove
@@ -414,6 +414,7 @@ cdef bint _walk_one(SublistState* self, Node* node, const char* subject, const c
         if not _reach(self, &node.rest):
             return False
         if node.children == 0:
+            self.rest_at = subject
             return True
         dot = <const char*> memchr(subject, c".", end - subject)
         if dot == NULL:
@@ -437,12 +438,14 @@ cdef bint _walk_one(SublistState* self, Node* node, const char* subject, const c
 cdef bint _walk(SublistState* self, const char* subject, const char* end) noexcept nogil:
     """Collect the lists of the tree that a subject reaches; False: no memory. Not by recursion: a peer says how deep it goes."""
     self.branch_count = 0
+    self.rest_at = NULL
     if not _walk_one(self, &self.root, subject, end):
         return False
     while self.branch_count:
         self.branch_count -= 1
         if not _walk_one(self, self.branches[self.branch_count].node, self.branches[self.branch_count].subject, end):
             return False
+        self.rest_at = NULL
     return True
 
 
@@ -670,6 +673,8 @@ cdef bint _collect(SublistState* self, const char* subject, size_t length, uint6
             return False
         if not _walk(self, subject, subject + length):
             return False
+        if literal != NULL:
+            self.rest_at = NULL
     for which in range(self.reached_count):
         self.total += self.reached[which].count
     if self.work != NULL:
@@ -818,6 +823,32 @@ cdef uint32_t sublist_count_here(SublistState* self, const char* subject, size_t
     return count
 
 
+cdef void _remember_beginning(SublistState* self, const char* subject) noexcept nogil:
+    """Remember with which beginning the match holds that is not remembered for its subject."""
+    cdef size_t length = self.rest_at - subject if self.rest_at != NULL else 0
+    # Two tokens: so the versions by which it becomes stale are those of all that begin so.
+    if length <= BEGINNING_BYTES and _tokens_length(subject, length, 2):
+        memcpy(self.beginning, subject, length)
+        self.beginning_length = length
+
+
+cdef bint _begins_so(SublistState* self, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
+    """Whether the match that is not remembered for its subject holds for this one: acknowledgements and replies are used once each."""
+    cdef size_t begin = self.beginning_length
+    return (
+        begin != 0 and length > begin and memcmp(subject, self.beginning, begin) == 0 and sublist_fresh(self, &self.scratch)
+        and _is_matchable(subject + begin, length - begin) and table_find(&self.literals, hashed, subject, length) == NULL
+    )
+
+
+cdef Match* _used_again(SublistState* self) noexcept nogil:
+    """Return the match that is not remembered, for another subject."""
+    self.next_serial += 1
+    self.scratch.serial = self.next_serial
+    self.scratch.judge = self.scratch.watch_serial = 0
+    return &self.scratch
+
+
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil:
     """Return who gets messages of a subject; never NULL.
 
@@ -825,22 +856,27 @@ cdef Match* sublist_match(SublistState* self, const char* subject, size_t length
     """
     cdef uint64_t hashed = hash_bytes(self.seed, subject, length)
     cdef Match* match = <Match*> table_find(&self.cache, hashed, subject, length)
-    cdef bint collected
+    cdef bint collected, seen
     if match != NULL:
         match.recent = 1
         if sublist_fresh(self, match):
             self.hits += 1
             return match
     self.misses += 1
+    seen = match == NULL and length and self.cache_max and _was_seen(self, hashed)
+    if match == NULL and not seen and _begins_so(self, subject, length, hashed):
+        return _used_again(self)
     collected = _collect(self, subject, length, hashed)
-    if match == NULL and length and self.cache_max and (_was_seen(self, hashed) or self.total > WIDE):
+    if match == NULL and length and self.cache_max and (seen or self.total > WIDE):
         match = _cache_place(self, subject, length, hashed)
     if match == NULL:
-        match = &self.scratch
-        match.judge = match.watch_serial = 0
+        match = _used_again(self)
+        self.beginning_length = 0
     if not collected or not _fill(self, match, subject, length):
         match.plain_count = match.remote_count = match.group_count = match.scopes = 0
         match.stamp = ~<uint64_t> 0
+    elif match == &self.scratch:
+        _remember_beginning(self, subject)
     if self.store_bytes > STORE_BYTES_MAX:
         _forget_others(self, match)
     return match

@@ -90,12 +90,38 @@ class SublistAgainstModel(RuleBasedStateMachine):
             assert queues == {queue: sorted(members) for queue, members in found.qsubs.items()}
             assert [r.split()[1] for r in remotes] == sorted({v.split()[1] for v in found.remotes})
 
+    @rule(data=st.data(), begin=SUBJECTS, ends=st.integers(0, 3))
+    def match_what_is_new(self, data, begin, ends):
+        """Subjects that nobody has asked for, with a beginning that others have."""
+        self.match(begin)
+        for _ in range(ends):
+            end = data.draw(st.integers(0, 1 << 40).map(lambda it: b"%d" % it) | TOKENS)
+            self.match(begin + b"." + end)
+
     @invariant()
     def counts(self):
         assert len(self.model.rows) == len(self.sublist)
 
 
 TestSublistAgainstModel = SublistAgainstModel.TestCase
+
+
+@pytest.mark.parametrize(
+    "comes", [b"x.y.z.3", b"x.y.*.3", b"x.y.z.*", b"x.>", b"*.y.>", b">", b"x.*.z.3", b"x.y.z.3.>"]
+)
+def test_subjects_that_are_used_once_reach_what_comes(comes: bytes) -> None:
+    sublist = Sublist()
+    sublist.insert(b"x.y.>", "first")
+    assert [sublist.match(b"x.y.z.%d" % number).psubs for number in (1, 2)] == [["first"]] * 2
+
+    token = sublist.insert(comes, "second")
+    wanted = ["first", "second"] if _regex(comes).match(b"x.y.z.3") else ["first"]
+    assert sorted(sublist.match(b"x.y.z.3").psubs) == wanted
+    assert sublist.match(b"x.y.z.4").psubs.count("first") == 1
+    sublist.remove(token)
+    assert [sublist.match(b"x.y.z.%d" % number).psubs for number in (3, 5)] == [["first"]] * 2
+    assert sublist.match(b"x.y..6").psubs == []
+    assert sublist.match(b"x.y").psubs == []
 
 
 def test_a_remote_counts_once_however_many_interests_it_has() -> None:
