@@ -71,6 +71,8 @@ cdef enum:
     # May wait to be written while more comes.
     REMOTE_SAVES_MAX = 16
     # Then what is not here is not written again.
+    DIRECT_BYTES = 4096
+    # Of shorter messages the copy into the page cache is a small part, and consumers that read them back from the disk are slower.
 
 
 # ---- removal ---------------------------------------------------------------------------------------------------------------
@@ -185,17 +187,19 @@ cdef void saves_fail(Engine* engine, int error) noexcept nogil:
     wake_at(engine, engine.saves_again_ns)
 
 
-cdef bint _is_read_soon(Engine* engine, Slot* slot) noexcept nogil:
-    """Whether somebody is likely to read what is saved now from its file: a bucket is asked for any of its messages at any time, and a
-    consumer may be behind by more than memory keeps."""
+cdef bint _goes_past_cache(Engine* engine, Slot* slot) noexcept nogil:
+    """Whether a stream is saved past the page cache: its messages are long, and nobody is likely to read them soon from their file.
+
+    A bucket is asked for any of its messages at any time, and a consumer may be behind by more than memory keeps.
+    """
     cdef const Messages* messages = &slot.stream.messages
     cdef ConsumerSlot* consumer = slot.consumers
-    cdef uint64_t kept = engine.cache_bytes // max(messages.bytes // max(messages.count, <uint64_t> 1), <uint64_t> 1)
-    if slot.stream.limits.max_msgs_per_subject > 0:
-        return True
-    while consumer != NULL and machine_pending(&consumer.machine) <= kept:
+    cdef uint64_t length = messages.bytes // max(messages.count, <uint64_t> 1)
+    if length < DIRECT_BYTES or slot.stream.limits.max_msgs_per_subject > 0:
+        return False
+    while consumer != NULL and machine_pending(&consumer.machine) <= engine.cache_bytes // length:
         consumer = consumer.next
-    return consumer != NULL
+    return consumer == NULL
 
 
 cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
@@ -224,7 +228,7 @@ cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
     job.save.rewrites_max = REWRITES_MAX if slot.stream.limits.storage_kind else 0
     job.save.keeps_all = slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX
     job.storage_kind = slot.stream.limits.storage_kind
-    job.is_direct = not _is_read_soon(engine, slot)
+    job.is_direct = _goes_past_cache(engine, slot)
     if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
         segment_job_free(job)
         saves_fail(engine, ENOMEM)
