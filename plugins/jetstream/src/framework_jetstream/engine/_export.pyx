@@ -57,6 +57,8 @@ cdef enum:
     # Of what stands for a byte that is no text.
     BUSY_NS = 2000000
     # Clients are at work when they have said something within so long.
+    BUSY_BYTES = 65536
+    # Then frames are no longer: a consumer waits for one at most.
 
 
 cdef struct Column:
@@ -324,7 +326,6 @@ cdef uint64_t _gather(Messages* messages, Command* command, Table* table, const 
     cdef uint64_t first = <uint64_t> command.numbers[FIRST_SEQ], last = <uint64_t> command.numbers[LAST_SEQ]
     cdef Record record
     cdef size_t size
-    table.most = <size_t> command.numbers[BATCH_BYTES] - min(command.lengths[0], <size_t> command.numbers[BATCH_BYTES])
     if command.numbers[BEGIN_NS]:
         first = max(first, messages_seq_from(messages, command.numbers[BEGIN_NS]))
     if command.numbers[END_NS]:
@@ -360,7 +361,10 @@ cdef uint64_t export_command(Engine* engine, Slot* slot, Command* command) noexc
     cdef uint64_t following = 0
     cdef size_t body_bytes
     cdef Answer* answer = NULL
+    cdef bint is_busy = engine.now_ns - engine.took_ns < BUSY_NS
+    cdef size_t most = <size_t> min(command.numbers[BATCH_BYTES], <int64_t> BUSY_BYTES if is_busy else command.numbers[BATCH_BYTES])
     _begin(&table, <uint64_t> command.numbers[WANTED])
+    table.most = most - min(command.lengths[0], most)
     if filters == NULL:
         table.has_failed = True
     else:
@@ -381,7 +385,7 @@ cdef uint64_t export_command(Engine* engine, Slot* slot, Command* command) noexc
         answer.numbers[1] = table.rows
         answer.numbers[2] = <int64_t> messages.first_seq
         answer.numbers[3] = <int64_t> messages.last_seq
-        answer.numbers[4] = engine.now_ns - engine.took_ns < BUSY_NS
+        answer.numbers[4] = is_busy
         if table.rows:
             _write(&table, command, answer_bytes(answer), body_bytes)
     _free(&table)

@@ -31,7 +31,7 @@ IDLE_S: Final = 60.0
 """An export of which nothing was asked for so long, or twice that, ends."""
 
 LINGER_S: Final = 1.0
-REST: Final = 19
+REST: Final = 29
 """While clients are at work, all exports together rest so many times as long as they take."""
 REST_S_MAX: Final = 0.5
 _SECOND_NS: Final = 1_000_000_000
