@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from structlog.testing import CapturingLogger
 
-from framework.monitor import Turns
+from framework.monitor import Turns, turns
 from framework.monitor.http_server import HttpServer
 from framework.monitor.json_stream import Batches
 from framework.monitor.limits import CONNECTIONS_MAX, PIECE_BYTES
@@ -153,7 +153,8 @@ def test_one_question_begins_in_a_turn_of_the_loop(neighbour):
     assert other.most == 1
 
 
-def test_documents_are_made_some_in_each_turn(neighbour):
+def test_documents_are_made_some_in_each_turn(neighbour, monkeypatch):
+    monkeypatch.setattr(turns, "TOGETHER_S", 0.0)  # these are little each
     made = 0
 
     async def batches():
@@ -163,12 +164,12 @@ def test_documents_are_made_some_in_each_turn(neighbour):
             yield [{"number": first + it} for it in range(16)]
 
     async def go():
-        turns = Turns()
+        taken = Turns()
 
         async def answer(_query):
-            return {"rows": Batches(batches(), turns)}
+            return {"rows": Batches(batches(), taken)}
 
-        async with serving(turns, rows=answer) as dial:
+        async with serving(taken, rows=answer) as dial:
             other = neighbour(lambda: made)
             living = asyncio.ensure_future(other.live())
             document = json.loads(await ask(dial, "/rows"))
