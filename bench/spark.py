@@ -121,13 +121,16 @@ class AtHandReader(DataSourceReader):
             yield from ipc.open_stream(file)
 
 
-def put_at_hand(source: str, path: str, schema: pa.Schema) -> None:
-    """Write the rows of a folder of Parquet for `AtHandReader`."""
-    table = parquet.read_table(source).cast(schema)
+def at_hand(session: SparkSession, written: DataFrame, path: str) -> Callable[[], DataFrame]:
+    """Return what reads rows by `AtHandReader`, which stand in a folder as Parquet."""
+    schema = to_arrow_schema(written.schema, timezone="UTC")
+    table = parquet.read_table(path).cast(schema)
     half = table.num_rows // 2
     for at, part in enumerate((table[:half], table[half:])):
         with ipc.new_stream(f"{path}.{at}", schema) as file:
             file.write_table(part.combine_chunks(), max_chunksize=AT_HAND_ROWS)
+    session.dataSource.register(AtHandSource)
+    return lambda: session.read.format("at_hand").option("path", path).load()
 
 
 class NatsPyReader(DataSourceReader):
@@ -228,11 +231,9 @@ def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None
     """
     session = local_session()
     session.dataSource.register(NatsPySource)
-    session.dataSource.register(AtHandSource)
     rows_file = f"{folder}/rows"
     written = source(session, url)
     written.write.parquet(rows_file)
-    put_at_hand(rows_file, rows_file, to_arrow_schema(written.schema, timezone="UTC"))
     few = str(rows // NATS_PY_SHARE)
     theirs = session.read.format("nats_py").option("servers", url).option("stream", "BENCH")
     contest: dict[str, Callable[[], DataFrame]] = {
@@ -241,7 +242,7 @@ def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None
         EXPORT: lambda: source(session, own_url, protocol="export"),
         NATS_PY: lambda: theirs.option("rows", few).load(),
         PARQUET: lambda: session.read.parquet(rows_file),
-        AT_HAND: lambda: session.read.format("at_hand").option("path", rows_file).load(),
+        AT_HAND: at_hand(session, written, rows_file),
     }
     rates: dict[str, list[float]] = {name: [] for name in contest}
     for _ in range(rounds + 1):
