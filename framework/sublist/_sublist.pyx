@@ -826,8 +826,8 @@ cdef uint32_t sublist_count_here(SublistState* self, const char* subject, size_t
 cdef void _remember_beginning(SublistState* self, const char* subject) noexcept nogil:
     """Remember with which beginning the match holds that is not remembered for its subject."""
     cdef size_t length = self.rest_at - subject if self.rest_at != NULL else 0
-    # Two tokens: so the versions by which it becomes stale are those of all that begin so.
-    if length <= BEGINNING_BYTES and _tokens_length(subject, length, 2):
+    # Two tokens before its last dot: so the versions by which it becomes stale are those of all that begin so.
+    if 0 < length <= BEGINNING_BYTES and _tokens_length(subject, length - 1, 2):
         memcpy(self.beginning, subject, length)
         self.beginning_length = length
 

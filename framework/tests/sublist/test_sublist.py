@@ -124,6 +124,16 @@ def test_subjects_that_are_used_once_reach_what_comes(comes: bytes) -> None:
     assert sublist.match(b"x.y").psubs == []
 
 
+def test_one_token_is_not_beginning_enough() -> None:
+    """What comes below another second token makes only matches of that one stale."""
+    sublist = Sublist()
+    sublist.insert(b"x.>", "first")
+    for second in range(32):
+        assert sublist.match(b"x.%d.once" % second).psubs == ["first"]
+        sublist.insert(b"x.%d.*" % (second + 100), second)
+        assert len(sublist.match(b"x.%d.once" % (second + 100)).psubs) == 2
+
+
 def test_a_remote_counts_once_however_many_interests_it_has() -> None:
     remote = object()
     sublist = Sublist()
