@@ -95,7 +95,7 @@ class Cell(Generic[A]):
         self._kwargs = kwargs
         self._supervision = supervision
         self._phase = Phase.NEW
-        self._then: Callable[[], None] = self._finish
+        self._then: Callable[[], None] | None = None
         self._signals: list[Callable[[], None]] = []
         self._timers: dict[Timer, None] = {}
         self._stop_replies: list[pykka.Future[Any] | None] = []
@@ -369,7 +369,7 @@ class Cell(Generic[A]):
     def _stop_next_child(self) -> None:
         if self.children:
             next(reversed(self.children)).stop(block=False)
-        else:
+        elif self._then is not None:
             self._then()
 
     def child_stopped(self, child: ActorRef[Any], error: BaseException | None) -> None:
@@ -397,6 +397,8 @@ class Cell(Generic[A]):
             self._restart_timer.cancel()
         self._let_go()
         self._kwargs = {}
+        self._then = None
+        self.ref.let_go()
         self.mailbox.close(f"{self.ref} stopped before handling the message")
         replies, self._stop_replies = self._stop_replies, []
         for reply in replies:

@@ -150,6 +150,7 @@ class Mailbox:
         if self._is_pressed and self._on_pressure is not None:
             self._on_pressure(False)  # noqa: FBT003 -- a callback's one argument
         self._on_pressure = None
+        self._run = _no_turn  # the actor's own would lead back here
         self._answer_dead(because)
 
     @property
@@ -179,6 +180,10 @@ class Mailbox:
                     item.reply_to.set(None)
             else:
                 _answer_error(item, pykka.ActorDeadError(because))
+
+
+def _no_turn() -> None:
+    """Take the place of the turn of an actor that has ended: it stays busy, so none is given."""
 
 
 def _answer_error(item: Any, error: Exception) -> None:

@@ -46,13 +46,18 @@ class ActorRef(pykka.ActorRef[A], Generic[A]):
     actor_inbox: Mailbox
 
     def __init__(self, cell: Cell[Any], actor_class: type[A], actor_urn: str, name: str) -> None:
-        self._cell = cell
+        self._cell: Cell[Any] | None = cell
+        self._dispatcher = cell.dispatcher
         self.actor_class = actor_class
         self.actor_urn = actor_urn
         self.actor_inbox = cell.mailbox
         self.actor_stopped = cell.stopped  # type: ignore[assignment] # see StopFlag
         self.name = name
         """Unique among the living actors of the system."""
+
+    def let_go(self) -> None:
+        """Hold nothing of an actor that has ended, so that no cycle outlives it."""
+        self._cell = None
 
     def watch_pressure(self, callback: Callable[[bool], None] | None) -> None:
         """Call `callback(True)` when the mailbox is 3/4 full, `callback(False)` back at 1/4.
@@ -84,7 +89,7 @@ class ActorRef(pykka.ActorRef[A], Generic[A]):
     def ask(
         self, message: Any, *, block: bool = True, timeout: float | None = None
     ) -> Any | Reply[Any]:
-        reply = Reply[Any](self._cell.dispatcher)
+        reply = Reply[Any](self._dispatcher)
         if self.actor_stopped.is_set():
             self._answer_dead(reply)
         else:
@@ -102,11 +107,12 @@ class ActorRef(pykka.ActorRef[A], Generic[A]):
 
     @override
     def stop(self, *, block: bool = True, timeout: float | None = None) -> bool | Reply[bool]:
-        answer = Reply[None](self._cell.dispatcher)
-        if self.actor_stopped.is_set():
+        answer = Reply[None](self._dispatcher)
+        cell = self._cell
+        if cell is None or self.actor_stopped.is_set():
             self._answer_dead(answer)
         else:
-            self._cell.order_stop(answer)
+            cell.order_stop(answer)
 
         def was_alive(timeout: float | None) -> bool:
             try:
@@ -124,4 +130,4 @@ class ActorRef(pykka.ActorRef[A], Generic[A]):
     @override
     def _actor_weakref(self) -> A | None:  # type: ignore[override] # only ever called
         """Return the object behind this reference, as pykka's proxies ask for it."""
-        return self._cell.actor
+        return self._cell.actor if self._cell is not None else None

@@ -5,7 +5,7 @@ Only who leads it changes it; all others follow its entries.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -87,15 +87,6 @@ class SharedStream:
         self._waiting: list[tuple[int, str]] = []
         self._is_changing = False
         self._asset = (entry.account, entry.config.name, "")
-        self._moving = Moving(
-            of=GroupOf.STREAM,
-            ask=lambda verb, numbers, then: link.ask(
-                owner.actor_ref, verb, entry.number, then=then, numbers=numbers
-            ),
-            assigned=lambda: host.assigned(self._asset),
-            moved=lambda created_ns, members: host.moved(self._asset, created_ns, members),
-            later=owner.call_later,
-        )
 
     def look(self, reply: str = "") -> None:
         """Do what is due, if this server leads the stream.
@@ -140,6 +131,21 @@ class SharedStream:
         self._entry.revision = saved.revision
         self._waiting.clear()  # who has proposed it answers
         self._owner.describe(Verb.FOLLOW_UPDATE, lambda _: None, (index,))
+
+    @cached_property
+    def _moving(self) -> Moving:
+        """Made when there are other servers: most streams never have any."""
+        owner, entry, asset = self._owner, self._entry, self._asset
+        link, host = self._link, self._host
+        return Moving(
+            of=GroupOf.STREAM,
+            ask=lambda verb, numbers, then: link.ask(
+                owner.actor_ref, verb, entry.number, then=then, numbers=numbers
+            ),
+            assigned=lambda: host.assigned(asset),
+            moved=lambda created_ns, members: host.moved(asset, created_ns, members),
+            later=owner.call_later,
+        )
 
     def _change(self, config: StreamConfig, revision: int) -> None:
         entry = self._entry

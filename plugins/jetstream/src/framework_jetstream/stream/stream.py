@@ -234,6 +234,8 @@ class Stream(Component):
         self._link.forget_stream(self._entry.number)
         for entry in self._consumers.values():
             self._link.forget(entry.number)
+        # Each leads back here: without them nothing of this actor waits for the collector.
+        del self._messages, self._sending, self._shared, self._sourcing
 
     @override
     def on_start(self) -> None:
