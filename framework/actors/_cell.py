@@ -398,7 +398,7 @@ class Cell(Generic[A]):
         self._let_go()
         self._kwargs = {}
         self._then = None
-        self.ref.let_go()
+        self.ref._cell = None  # noqa: SLF001 -- others hold it on
         self.mailbox.close(f"{self.ref} stopped before handling the message")
         replies, self._stop_replies = self._stop_replies, []
         for reply in replies:

@@ -46,7 +46,7 @@ class ActorRef(pykka.ActorRef[A], Generic[A]):
     actor_inbox: Mailbox
 
     def __init__(self, cell: Cell[Any], actor_class: type[A], actor_urn: str, name: str) -> None:
-        self._cell: Cell[Any] | None = cell
+        self._cell: Cell[Any] | None = cell  # until the actor has ended: no cycle outlives it
         self._dispatcher = cell.dispatcher
         self.actor_class = actor_class
         self.actor_urn = actor_urn
@@ -54,10 +54,6 @@ class ActorRef(pykka.ActorRef[A], Generic[A]):
         self.actor_stopped = cell.stopped  # type: ignore[assignment] # see StopFlag
         self.name = name
         """Unique among the living actors of the system."""
-
-    def let_go(self) -> None:
-        """Hold nothing of an actor that has ended, so that no cycle outlives it."""
-        self._cell = None
 
     def watch_pressure(self, callback: Callable[[bool], None] | None) -> None:
         """Call `callback(True)` when the mailbox is 3/4 full, `callback(False)` back at 1/4.
