@@ -48,9 +48,16 @@ cdef struct Subjects:
     # They, the last one first: `first_seq` of each is the next one.
 
 
+cdef struct SubjectText:
+    const char* chars
+    uint32_t length
+
+
 cdef enum:
     PAGE_SHIFT = 6
     PAGE_SUBJECTS = 64
+    AHEAD = 16
+    # Subjects that are on their way from memory: many take as long as all of it does, not as each one after the other.
 
 
 cdef inline const char* subject_chars(const Subject* subject) noexcept nogil:
@@ -74,6 +81,7 @@ cdef inline void unmark(Subjects* subjects, uint32_t number) noexcept nogil:
 cdef void subjects_begin(Subjects* subjects, uint64_t seed) noexcept nogil
 cdef void subjects_free(Subjects* subjects) noexcept nogil
 cdef Subject* subjects_find(const Subjects* subjects, const char* chars, size_t length) noexcept nogil
+cdef void subjects_expect(const Subjects* subjects, const SubjectText* texts, uint32_t count) noexcept nogil
 cdef Subject* subjects_have(Subjects* subjects, const char* chars, size_t length) noexcept nogil
 cdef void subjects_forget(Subjects* subjects, Subject* subject) noexcept nogil
 cdef const Subject** subjects_hold(Subjects* subjects) noexcept nogil

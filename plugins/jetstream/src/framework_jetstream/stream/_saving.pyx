@@ -24,7 +24,7 @@ from framework_jetstream.store._segment cimport (
     SegmentMessage, buffer_add, segment_add, segment_begin, segment_bytes, segment_decides, segment_drop, segment_end, segment_lives,
     segment_next, segment_rest, segment_run,
 )
-from framework_jetstream.store._subjects cimport subject_chars, subjects_hold, subjects_release
+from framework_jetstream.store._subjects cimport AHEAD, SubjectText, subject_chars, subjects_expect, subjects_hold, subjects_release
 from framework_jetstream.stream._evicting cimport messages_lean
 from framework_jetstream.stream._whole cimport whole_add, whole_size, whole_write
 
@@ -414,16 +414,31 @@ cdef void loading_begin(Loading* loading, const SegmentReader* last) noexcept no
     loading.last = last
 
 
+cdef uint32_t _read_some(Stream* stream, SegmentReader* reader, SegmentMessage* messages) noexcept nogil:
+    """Read the next messages and return how many, 0: there are none. Where bodies are not read, several come: their subjects are looked
+    up together."""
+    cdef SubjectText[AHEAD] subjects
+    cdef uint32_t count = 0
+    while count < <uint32_t> (AHEAD if reader.is_index else 1) and segment_next(reader, &messages[count]):
+        subjects[count].chars = messages[count].subject
+        subjects[count].length = messages[count].subject_length
+        count += 1
+    subjects_expect(&stream.messages.subjects, subjects, count)
+    return count
+
+
 cdef void loading_read(Loading* loading, Stream* stream, SegmentReader* reader) noexcept nogil:
     """Append the messages of the next segment that live, in the order of their sequences."""
-    cdef SegmentMessage message
-    cdef uint32_t at
-    while segment_next(reader, &message):
-        if _lives(loading, message.seq) and not whole_add(
-            stream, message.seq, message.time_ns, message.subject, message.subject_length, message.chars, message.header_length,
-            message.payload_length,
-        ):
-            loading.has_failed = True
+    cdef SegmentMessage[AHEAD] messages
+    cdef uint32_t at, count = _read_some(stream, reader, messages)
+    while count:
+        for at in range(count):
+            if _lives(loading, messages[at].seq) and not whole_add(
+                stream, messages[at].seq, messages[at].time_ns, messages[at].subject, messages[at].subject_length, messages[at].chars,
+                messages[at].header_length, messages[at].payload_length,
+            ):
+                loading.has_failed = True
+        count = _read_some(stream, reader, messages)
     if reader.is_index and not messages_lean(&stream.messages):
         loading.has_failed = True
     if loading.last == NULL:
