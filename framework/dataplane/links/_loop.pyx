@@ -84,10 +84,16 @@ cdef extern from *:
     }
 
     /* glibc keeps small freed pieces aside, and joins all of them at once when a large one comes or goes: 50 ms for those of a million
-       subscriptions. Joined as they are freed, they cost nobody a stall. */
+       subscriptions. Joined as they are freed, they cost nobody a stall.
+
+       It gives freed memory back to the kernel beyond twice the largest block that it had from there by itself (`mallopt(3)`), and a page
+       that comes anew costs more than to copy it. So there is one such block at once: blocks of half a megabyte, some at a time, stay. */
     static void memory_prepare(void) {
     #ifdef __GLIBC__
+        void *volatile block;
         mallopt(M_MXFAST, 0);
+        block = malloc(2 << 20);
+        free(block);
     #endif
     }
 
