@@ -159,7 +159,7 @@ cdef class Log:
 
     def take_round(self):
         """Return what is to be done on the disk, in order; None: nothing, or a round is being done."""
-        cdef LogRound* it = log_take_round(self.log)
+        cdef LogRound* it = log_take_round(self.log, True)
         if it == NULL:
             return None
         self.flight = it

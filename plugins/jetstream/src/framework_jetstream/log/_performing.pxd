@@ -5,7 +5,7 @@ from libc.stdint cimport uint64_t
 from framework_jetstream.log._log cimport Log, LogRound
 
 
-cdef LogRound* log_take_round(Log* log) noexcept nogil
+cdef LogRound* log_take_round(Log* log, bint rests) noexcept nogil
 # For who appends and performs by itself what is little: no more than `bytes_max`, and no file is to be made.
 cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil
 cdef bint log_has_other_keys(Log* log) noexcept nogil

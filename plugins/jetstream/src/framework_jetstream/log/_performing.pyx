@@ -51,7 +51,7 @@ cdef bint _must_one_go(Log* log) noexcept nogil:
     return False
 
 
-cdef LogRound* _next_round(Log* log) noexcept nogil:
+cdef LogRound* _next_round(Log* log, bint rests) noexcept nogil:
     cdef LogRound* it = log.closed
     if it == NULL and log.open != NULL and log.open.record_count:
         round_close(log)
@@ -71,7 +71,7 @@ cdef LogRound* _next_round(Log* log) noexcept nogil:
         it = round_new(log, log.file)
     elif log.first_file_synced and _must_one_go(log):
         it = round_new(log, NULL)
-    elif log.mark_is_due:
+    elif rests and log.mark_is_due:
         return _mark(log)
     return it
 
@@ -88,12 +88,16 @@ cdef bint _has_too_many(Log* log) noexcept nogil:
     return log.retired_count > RETIRED_MAX or _must_one_go(log)
 
 
-cdef LogRound* log_take_round(Log* log) noexcept nogil:
-    """Return what is to be done on the disk; NULL: nothing, or a round is being performed."""
+cdef LogRound* log_take_round(Log* log, bint rests) noexcept nogil:
+    """Return what is to be done on the disk; NULL: nothing, or a round is being performed.
+
+    Args:
+        rests: Nothing has come for a while: so a mark is due. One between any two rounds would be a write for each.
+    """
     cdef LogRound* it = NULL
     pthread_mutex_lock(&log.lock)
     if log.flight == NULL and not log.failed:
-        it = _next_round(log)
+        it = _next_round(log, rests)
     if it != NULL:
         if log.sync_is_due:
             it.syncs = True
@@ -128,7 +132,7 @@ cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil
         # A file that must go goes with the next round, not when nothing else is written any more.
         and not (log.first_file_synced and _must_one_go(log))
     ):
-        it = _next_round(log)
+        it = _next_round(log, False)
     if it != NULL:
         _take_off(log, it)
     pthread_mutex_unlock(&log.lock)

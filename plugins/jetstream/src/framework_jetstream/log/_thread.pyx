@@ -65,6 +65,7 @@ cdef extern from "unistd.h" nogil:
 
 cdef enum:
     SECOND_NS = 1000000000
+    REST_NS = 5000000  # without anything to write: then a mark is
 
 FILE_NAME = re.compile(r"[0-9]{10}\.log")
 
@@ -85,9 +86,10 @@ cdef int64_t _now_ns() noexcept nogil:
     return <int64_t> now.tv_sec * SECOND_NS + now.tv_nsec
 
 
-cdef void _sleep(LogRunner* runner, int64_t until_ns) noexcept nogil:
-    """Wait until somebody kicks, or a time has come; 0: none."""
+cdef bint _sleep(LogRunner* runner, int64_t until_ns) noexcept nogil:
+    """Wait until somebody kicks, or a time has come, 0: none; return whether it has."""
     cdef timespec until
+    cdef bint is_over = False
     pthread_mutex_lock(&runner.lock)
     while not runner.is_kicked and not runner.is_stopping:
         runner.is_asleep = True
@@ -95,12 +97,14 @@ cdef void _sleep(LogRunner* runner, int64_t until_ns) noexcept nogil:
             until.tv_sec = until_ns // SECOND_NS
             until.tv_nsec = until_ns % SECOND_NS
             if pthread_cond_timedwait(&runner.condition, &runner.lock, &until) not in (0, EINTR):
+                is_over = True
                 break
         else:
             pthread_cond_wait(&runner.condition, &runner.lock)
     runner.is_asleep = False
     runner.is_kicked = False
     pthread_mutex_unlock(&runner.lock)
+    return is_over
 
 
 cdef void _perform(LogRunner* runner, LogRound* it) noexcept nogil:
@@ -128,7 +132,8 @@ cdef bint log_perform_small(LogRunner* runner, uint64_t bytes_max) noexcept nogi
 cdef void* _run(void* argument) noexcept nogil:
     cdef LogRunner* runner = <LogRunner*> argument
     cdef LogRound* it
-    cdef int64_t sync_at_ns = 0
+    cdef int64_t sync_at_ns = 0, rest_ns
+    cdef bint rests = False
     name_thread()
     while True:
         if runner.interval_ns and runner.log.written > runner.log.synced:
@@ -139,13 +144,17 @@ cdef void* _run(void* argument) noexcept nogil:
                 runner.has_sync_time = False
                 log_sync(runner.log)
                 sync_at_ns = 0
-        it = log_take_round(runner.log)
+        it = log_take_round(runner.log, rests or runner.is_stopping)
+        rests = False
         if it != NULL:
             _perform(runner, it)
         elif runner.is_stopping and (not runner.interval_ns or runner.log.written == runner.log.synced or runner.log.failed):
             return NULL
         elif runner.is_stopping and not sync_at_ns:
             sync_at_ns = 1
+        elif runner.log.mark_is_due:
+            rest_ns = _now_ns() + REST_NS
+            rests = _sleep(runner, min(rest_ns, sync_at_ns) if sync_at_ns else rest_ns)
         else:
             _sleep(runner, sync_at_ns)
 
@@ -206,7 +215,7 @@ cdef class LogThread:
         self.log.recover()
         with nogil:
             while True:
-                it = log_take_round(self.runner.log)
+                it = log_take_round(self.runner.log, True)
                 if it == NULL:
                     break
                 _perform(self.runner, it)
