@@ -133,6 +133,12 @@ typedef struct framework_port {
      * failed, and so does one with too few, too many or senseless ones: what the gate says of such holds. One that
      * comes too late does nothing. INVALID: it is of no gate, or was decided on. A plugin looks at `size` first. */
     int (*decide)(void *self, const framework_batch *batch, const framework_verdict *verdicts, uint32_t count);
+    /* Publish one message without inbox, reply and header, whose payload is not copied: it lies in `memory`, which came
+     * from malloc(), `memory_before + subject_length` bytes behind its beginning, and `memory_behind` bytes follow it.
+     * OK: the memory is the server's, which frees it. Else it is the caller's as before. A plugin looks at `size` first. */
+    int (*publish_memory)(void *self, char *memory, const framework_message *message);
+    uint32_t memory_before;
+    uint32_t memory_behind;
 } framework_port;
 
 #endif

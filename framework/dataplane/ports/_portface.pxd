@@ -61,6 +61,9 @@ cdef extern from "framework_port.h":
         int (*publish)(void* self, const framework_message* messages, uint32_t count) noexcept nogil
         int (*has_ended)(void* self) noexcept nogil
         int (*decide)(void* self, const framework_batch* batch, const framework_verdict* verdicts, uint32_t count) noexcept nogil
+        int (*publish_memory)(void* self, char* memory, const framework_message* message) noexcept nogil
+        uint32_t memory_before
+        uint32_t memory_behind
 
 
 cdef struct Face:

@@ -24,6 +24,8 @@ cdef enum:
     MESSAGE_BYTES_END = 1000000000
     # As of a message in a protocol line.
     SUBJECT_BYTES_MAX = 65536
+    FILL_BYTES_MAX = 9
+    # CR LF, and what fills a record up.
 
 
 # ---- C functions -------------------------------------------------------------------------------------------------------
@@ -154,10 +156,7 @@ cdef char* _put(char* at, const char* chars, uint32_t length) noexcept nogil:
     return at + length
 
 
-cdef void message_write(PortMessage* record, const framework_message* message, int64_t size) noexcept nogil:
-    cdef char* at = <char*> (record + 1)
-    # What fills a record up is the last that it has.
-    memset(<char*> record + size - 8, 0, 8)
+cdef void _message_begin(PortMessage* record, const framework_message* message, int64_t size) noexcept nogil:
     record.token = message.token
     record.size = <uint32_t> size
     record.account = message.account
@@ -167,6 +166,13 @@ cdef void message_write(PortMessage* record, const framework_message* message, i
     record.reply_length = message.reply_length
     record.header_length = message.header_length
     record.payload_length = message.payload_length
+
+
+cdef void message_write(PortMessage* record, const framework_message* message, int64_t size) noexcept nogil:
+    cdef char* at = <char*> (record + 1)
+    # What fills a record up is the last that it has.
+    memset(<char*> record + size - 8, 0, 8)
+    _message_begin(record, message, size)
     at = _put(at, message.inbox, message.inbox_length)
     at = _put(at, message.subject, message.subject_length)
     at = _put(at, message.reply, message.reply_length)
@@ -183,13 +189,17 @@ cdef bint port_is_behind(PortStruct* port) noexcept nogil:
     return atomic_get(&port.said_bytes) >= port.said_bytes_max
 
 
+cdef void _block_begin(PortBlock* block, size_t length) noexcept nogil:
+    memset(&block.block, 0, sizeof(block.block))
+    block.block.users = 1
+    block.at = 0
+    block.length = length
+
+
 cdef PortBlock* block_made(size_t length) noexcept nogil:
     cdef PortBlock* made = <PortBlock*> malloc(sizeof(PortBlock) + length + COPY_SLACK)
     if made != NULL:
-        memset(&made.block, 0, sizeof(made.block))
-        made.block.users = 1
-        made.at = 0
-        made.length = length
+        _block_begin(made, length)
     return made
 
 
@@ -228,6 +238,28 @@ cdef int _publish(void* self, const framework_message* messages, uint32_t count)
         size = _record_bytes(&messages[at])
         message_write(<PortMessage*> record, &messages[at], size)
         record += size
+    return face_say(face, block)
+
+
+cdef int _publish_memory(void* self, char* memory, const framework_message* message) noexcept nogil:
+    cdef Face* face = <Face*> self
+    cdef PortBlock* block = <PortBlock*> memory
+    cdef PortMessage* record = <PortMessage*> (block + 1)
+    cdef char* payload = <char*> (record + 1) + message.subject_length
+    cdef int64_t size = message_size(message)
+    cdef char* end
+    if flag_get(&face.port.ended):
+        return FRAMEWORK_PORT_ENDED
+    if size == 0 or message.inbox_length or message.reply_length or message.header_length or message.payload != payload:
+        return FRAMEWORK_PORT_INVALID
+    if port_is_behind(face.port):
+        return FRAMEWORK_PORT_FULL
+    _block_begin(block, size)
+    _message_begin(record, message, size)
+    memcpy(record + 1, message.subject, message.subject_length)
+    end = payload + message.payload_length
+    memcpy(end, b"\r\n", 2)
+    memset(end + 2, 0, <char*> record + size - end - 2)
     return face_say(face, block)
 
 
@@ -349,6 +381,9 @@ cdef Face* face_made(int64_t number, int64_t bytes_max, int overflow, int64_t sa
     functions.publish = _publish
     functions.has_ended = _has_ended
     functions.decide = face_decide
+    functions.publish_memory = _publish_memory
+    functions.memory_before = sizeof(PortBlock) + sizeof(PortMessage)
+    functions.memory_behind = FILL_BYTES_MAX + COPY_SLACK
     return made
 
 

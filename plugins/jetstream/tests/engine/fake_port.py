@@ -8,7 +8,7 @@ from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_uint16, c_uin
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MESSAGE, ANSWER, TEXT = 0, 1, c_void_p
 NOBODY = 1
@@ -58,6 +58,10 @@ TAKE = CFUNCTYPE(TEXT, TEXT)
 RELEASE = CFUNCTYPE(None, TEXT, TEXT)
 PUBLISH = CFUNCTYPE(c_int, TEXT, POINTER(Message), c_uint32)
 HAS_ENDED = CFUNCTYPE(c_int, TEXT)
+PUBLISH_MEMORY = CFUNCTYPE(c_int, TEXT, TEXT, POINTER(Message))
+MEMORY_BEFORE, MEMORY_BEHIND = 40, 24
+FREE = ctypes.CDLL(None).free
+FREE.argtypes = (TEXT,)
 
 
 class Functions(ctypes.Structure):
@@ -75,6 +79,9 @@ class Functions(ctypes.Structure):
         ("publish", PUBLISH),
         ("has_ended", HAS_ENDED),
         ("decide", TEXT),
+        ("publish_memory", PUBLISH_MEMORY),
+        ("memory_before", c_uint32),
+        ("memory_behind", c_uint32),
     )
 
 
@@ -109,6 +116,9 @@ class FakePort:
             release=RELEASE(self._as_long_as_it_lives("_release")),
             publish=PUBLISH(self._as_long_as_it_lives("_publish")),
             has_ended=HAS_ENDED(lambda _: 0),
+            publish_memory=PUBLISH_MEMORY(self._as_long_as_it_lives("_publish_memory")),
+            memory_before=MEMORY_BEFORE,
+            memory_behind=MEMORY_BEHIND,
         )
         KEPT.append(self._functions)
 
@@ -165,7 +175,7 @@ class FakePort:
     def _release(self, _: int, batch: int) -> None:
         del self.held[batch]
 
-    def _publish(self, _: int, messages: ctypes.Array[Message], count: int) -> int:
+    def _publish(self, _: int, messages: Sequence[Message], count: int) -> int:
         for it in messages[:count]:
             if it.account == NO_ACCOUNT:
                 self.unheard.append(it.token)
@@ -176,4 +186,14 @@ class FakePort:
                 continue
             target = it.text("inbox") or it.text("subject")
             self.said.append((target, it.text("reply"), it.text("subject"), it.text("payload")))
+        return 0
+
+    def _publish_memory(self, _: int, memory: int, message: ctypes._Pointer[Message]) -> int:
+        it = message.contents
+        assert it.payload == memory + MEMORY_BEFORE + it.subject_length
+        self._publish(0, [it], 1)
+        # All of it is the port's.
+        ctypes.memset(memory, 0, MEMORY_BEFORE + it.subject_length)
+        ctypes.memset(it.payload, 0, it.payload_length + MEMORY_BEHIND)
+        FREE(memory)
         return 0

@@ -572,14 +572,16 @@ cdef class Engine:
         self.state.peers = <const framework_port*> PyCapsule_GetPointer(port, FRAMEWORK_PORT_CAPSULE)
         self.state.peers_account = account
         self.state.peers_prefix.chars, self.state.peers_prefix.length = <const char*> self.peers_prefix, <uint32_t> len(prefix)
+        subject = prefix + b"%016x" % server
         self.state.replicas = replicas_new(self.state.log, server, &wanted, seed, True)
         if self.state.replicas == NULL:
             raise MemoryError
+        self.state.replicas.frame_before = self.state.peers.memory_before + <uint32_t> len(subject)
+        self.state.replicas.frame_behind = self.state.peers.memory_behind
         self.state.replicas.parts.self = &self.state
         self.state.replicas.parts.give = pieces_give
         self.state.replicas.parts.take = arrival_take
         self.state.committer = replicated_committer(self.state.replicas)
-        subject = prefix + b"%016x" % server
         self.state.peers.subscribe(self.state.peers.self, account, subject, <uint32_t> len(subject), NULL, 0, 1)
 
     def use_segments(

@@ -27,7 +27,7 @@ from framework_jetstream.engine._groups cimport (
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
 from framework_jetstream.engine._peers cimport peer_may_say
-from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
+from framework_jetstream.engine._port cimport FRAMEWORK_PORT_OK, FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_DIFFERS, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, REPAIRS_LOSS,
     REPAIRS_OTHER, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
@@ -470,11 +470,21 @@ cdef uint32_t _subject(Engine* engine, uint64_t server, char* to) noexcept nogil
     return engine.peers_prefix.length + NUMBER_BYTES
 
 
-cdef void replicated_speak(Engine* engine) noexcept nogil:
-    """Tell other servers what follows from this turn; what the port does not take is lost, as the network may lose it."""
+cdef void _say_frame(Engine* engine, OutgoingFrame* frame) noexcept nogil:
+    """Hand a frame over to the port, with its memory; what it does not take is lost, as the network may lose it."""
     cdef char subject[SUBJECT_BYTES]
     cdef framework_message message
-    cdef OutgoingFrame* frame
+    memset(&message, 0, sizeof(message))
+    message.account = engine.peers_account
+    message.subject, message.subject_length = subject, _subject(engine, frame.to, subject)
+    message.payload, message.payload_length = frame.chars, <uint32_t> frame.used
+    if engine.peers.publish_memory(engine.peers.self, frame.memory, &message) == FRAMEWORK_PORT_OK:
+        frame.memory = frame.chars = NULL
+    frame.used = frame.count = 0
+
+
+cdef void replicated_speak(Engine* engine) noexcept nogil:
+    """Tell other servers what follows from this turn."""
     cdef int64_t due
     cdef size_t at
     if engine.replicas == NULL:
@@ -486,13 +496,5 @@ cdef void replicated_speak(Engine* engine) noexcept nogil:
     if due:
         wake_at(engine, engine.ticked_ns + due * TICK_NS)
     for at in range(engine.replicas.frame_count):
-        frame = &engine.replicas.frames[at]
-        if frame.used:
-            memset(&message, 0, sizeof(message))
-            message.account = engine.peers_account
-            message.subject = subject
-            message.subject_length = _subject(engine, frame.to, subject)
-            message.payload = frame.chars
-            message.payload_length = <uint32_t> frame.used
-            engine.peers.publish(engine.peers.self, &message, 1)
-        frame.used = frame.count = 0
+        if engine.replicas.frames[at].used:
+            _say_frame(engine, &engine.replicas.frames[at])

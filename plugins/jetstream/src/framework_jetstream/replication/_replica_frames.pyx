@@ -17,17 +17,22 @@ from framework_jetstream.raft._state cimport (
 from framework_jetstream.replication._replica_log cimport entry_of_record, placed_at, snapshot_read
 from framework_jetstream.replication._replicas cimport OutgoingFrame, replica_gives
 
+cdef enum:
+    ROOM_MIN = 256  # for more than what a frame begins with
 
-cdef char* _room(OutgoingFrame* frame, size_t length) noexcept nogil:
+
+cdef char* _room(const Replicas* replicas, OutgoingFrame* frame, size_t length) noexcept nogil:
     """Make room at the end of a frame; NULL: no memory."""
     cdef size_t wanted = frame.used + length
+    cdef size_t room = wanted + max(wanted // 2, <size_t> ROOM_MIN)
     cdef char* grown
-    if wanted > frame.room:
-        grown = <char*> realloc(frame.chars, 2 * wanted)
+    if wanted > frame.room or frame.memory == NULL:
+        grown = <char*> realloc(frame.memory, replicas.frame_before + room + replicas.frame_behind)
         if grown == NULL:
             return NULL
-        frame.chars = grown
-        frame.room = 2 * wanted
+        frame.memory = grown
+        frame.chars = grown + replicas.frame_before
+        frame.room = room
     return frame.chars + frame.used
 
 
@@ -47,7 +52,7 @@ cdef OutgoingFrame* _frame_to(Replicas* replicas, uint64_t to) noexcept nogil:
         replicas.frame_count += 1
     it = &replicas.frames[at]
     if not it.used:
-        if _room(it, sizeof(FrameHead)) == NULL:
+        if _room(replicas, it, sizeof(FrameHead)) == NULL:
             return NULL
         it.used = sizeof(FrameHead)
     return it
@@ -57,7 +62,7 @@ cdef OutgoingFrame* _begin(Replicas* replicas, const RaftMessage* message, uint6
     """Begin a message whose entries take so many bytes, for which there is room then; NULL: no memory."""
     cdef OutgoingFrame* frame = _frame_to(replicas, message.to)
     cdef MessageHead head
-    if frame == NULL or _room(frame, sizeof(MessageHead) + entries_bytes) == NULL:
+    if frame == NULL or _room(replicas, frame, sizeof(MessageHead) + entries_bytes) == NULL:
         return NULL
     message_begin(&head, message, entries_bytes)
     memcpy(frame.chars + frame.used, &head, sizeof(MessageHead))
@@ -216,5 +221,5 @@ cdef void frames_finish(Replicas* replicas) noexcept nogil:
 cdef void frames_free(Replicas* replicas) noexcept nogil:
     cdef size_t at
     for at in range(replicas.frame_count):
-        free(replicas.frames[at].chars)
+        free(replicas.frames[at].memory)
     free(replicas.frames)

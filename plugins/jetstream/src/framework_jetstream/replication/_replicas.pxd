@@ -109,7 +109,8 @@ cdef struct ReplicaList:
 
 cdef struct OutgoingFrame:  # to one server
     uint64_t to
-    char* chars
+    char* memory  # of malloc; NULL: none yet
+    char* chars  # in it
     size_t used
     size_t room
     uint32_t count
@@ -152,6 +153,8 @@ cdef struct Replicas:
     OutgoingFrame* frames
     size_t frame_count
     size_t frame_room
+    uint32_t frame_before  # bytes of its memory that are not the frame's: so who sends it need not copy it
+    uint32_t frame_behind
     EntryBytes* incoming  # frames whose entries are not all written
     uint64_t entry_bytes  # of memory that entries of all groups lie in, but for images of files
     ReadAnswer* answers
