@@ -66,6 +66,18 @@ def test_its_version_is_said_without_a_start(prefix, monkeypatch):
     assert said == subprocess.run(asked, check=True, capture_output=True, text=True).stdout
 
 
+def test_daemons_are_ours_and_other_modules_what_they_are(prefix, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/echo")
+    python = worker.worker_python()
+
+    def started(*words):
+        words = [python, "-m", *words]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+    assert started("pyspark.daemon", "pyspark.worker") == f"-m {worker.DAEMON} pyspark.worker\n"
+    assert started("pyspark.worker", "a b") == "-m pyspark.worker a b\n"
+
+
 def test_another_spark_keeps_its_archives(prefix, monkeypatch):
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
 

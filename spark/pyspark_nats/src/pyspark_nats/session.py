@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
@@ -11,6 +12,7 @@ from pyspark_nats.class_archive import archive_options
 from pyspark_nats.java import find_java
 from pyspark_nats.preload import import_behind_fork, load_beside
 from pyspark_nats.worker_python import worker_python
+from pyspark_nats.worker_sockets import socket_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,10 +67,13 @@ def local_session(
     java = find_java()
     if java.home is not None:
         os.environ["JAVA_HOME"] = str(java.home)
-    os.environ["PYSPARK_PYTHON"] = worker_python()  # or workers take the system's python
+    python = worker_python()
+    os.environ["PYSPARK_PYTHON"] = python  # or workers take the system's python
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     options = {
         **_SETTINGS,
+        # With PySpark's own daemon workers would show errors when a session ends.
+        **(socket_settings() if python != sys.executable else {}),
         "spark.master": f"local[{cores}]",
         "spark.driver.memory": memory,
         _JAVA_OPTIONS_OF: _JAVA_OPTIONS,

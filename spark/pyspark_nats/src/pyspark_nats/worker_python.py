@@ -3,7 +3,7 @@
 Spark puts archives of its Python sources before all that Python would find by itself. What comes
 from an archive is compiled anew by each process, which takes half a second; a first query starts
 four processes, one after the other. Where the archives belong to the very PySpark that is installed
-here, compiled, this one is taken.
+here, compiled, this one is taken. Their daemon is `worker_daemon` then, in place of PySpark's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pyspark_nats.programs import has_place, place, put_program
 
 VERSION_ASKED = "import sys; print('%d.%d' % sys.version_info[:2])"
 """What Spark runs two times before a first query (4.3)."""
+DAEMON = "pyspark_nats.worker_daemon"
 _TEXT = """#!/bin/sh
 if [ "$1 $2" = {asked} ]; then
     echo {version}
@@ -34,6 +35,10 @@ for each in $PYTHONPATH; do
 done
 export PYTHONPATH="$kept"
 unset IFS
+if [ "$1 $2" = "-m pyspark.daemon" ]; then
+    shift 2
+    set -- -m {daemon} "$@"
+fi
 exec {python} "$@"
 """
 
@@ -55,6 +60,7 @@ def worker_python() -> str:
         asked=shlex.quote(f"-c {VERSION_ASKED}"),
         version="{}.{}".format(*sys.version_info),
         folder=folder,
+        daemon=DAEMON,
         python=shlex.quote(sys.executable),
     )
     return str(put_program(place() / "python", text))
