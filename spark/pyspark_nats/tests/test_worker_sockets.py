@@ -26,6 +26,16 @@ def test_only_this_user_may_open_them(monkeypatch):
     assert worker_sockets.socket_settings()["spark.python.unix.domain.socket.dir"] == str(folder)
 
 
+def test_a_process_that_ends_at_once_leaves_no_folder(monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    worker_sockets.remove_sockets()
+    folder = Path(worker_sockets.socket_settings()["spark.python.unix.domain.socket.dir"])
+
+    worker_sockets.remove_sockets()
+
+    assert not folder.exists()
+
+
 def test_a_folder_whose_name_is_too_long_for_a_socket_has_none(tmp_path, monkeypatch):
     long = tmp_path / ("n" * 80)
     long.mkdir()

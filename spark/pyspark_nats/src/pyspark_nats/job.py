@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_nats.listener import BarProgress, JsonProgress, RowCounter
 from pyspark_nats.session import local_session
+from pyspark_nats.worker_sockets import remove_sockets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +110,7 @@ def _end(spark: SparkSession) -> None:
     threading.Timer(STOP_DEADLINE_S, os._exit, (0,)).start()
     with suppress(Exception):  # of a session that is about to begin, or to end
         _stop(spark)
+    remove_sockets()
     sys.stderr.flush()
     os._exit(0)
 

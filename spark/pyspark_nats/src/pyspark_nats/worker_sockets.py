@@ -31,6 +31,12 @@ def socket_settings() -> dict[str, str]:
     }
 
 
+def remove_sockets() -> None:
+    """Remove the folder, in a process that ends at once."""
+    if _folder.cache_info().currsize:
+        shutil.rmtree(_folder(), ignore_errors=True)
+
+
 @functools.cache
 def _folder() -> str:
     """Return a folder until this process ends; empty: its name is too long for a socket in it."""
