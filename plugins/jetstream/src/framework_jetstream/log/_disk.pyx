@@ -59,6 +59,7 @@ cdef enum:
     NAME_BYTES = 40
     PIECES_MAX = 64  # a piece is a block of 1 MiB, or the rest of one
     WRITE_BYTES = 1 << 20  # at once: for longer ones the kernel takes huge pages, which a virtual machine may have given back
+    DIRECT_BYTES = 1 << 24  # past the page cache: the disk works at all parts of one write together
     AHEAD_BYTES = 131072
     AHEAD_ROUND_MAX = 16384  # a larger round takes longer than a commit: it need not be written twice
     PAGE_BYTES = 4096
@@ -218,7 +219,7 @@ cdef int _gather_sectors(iovec* into, char* joined, const iovec* pieces, uint32_
         joined: Room for so many sectors as there may be pieces.
     """
     cdef const iovec* end = pieces + count
-    cdef uint64_t left = WRITE_BYTES, length
+    cdef uint64_t left = DIRECT_BYTES, length
     cdef uint32_t taken = 0
     while pieces < end and taken < PIECES_MAX and left:
         length = min(pieces.iov_len - begin, left) // SECTOR_BYTES * SECTOR_BYTES
