@@ -38,7 +38,13 @@ def test_a_script_under_a_supervisor(tmp_path):
     ours, its = socket.socketpair()
     words = ["--memory", "512m", str(script), "--", str(tmp_path), "--status-fd", str(its.fileno())]
     command = [sys.executable, "-m", "pyspark_nats.job", *words]
-    with subprocess.Popen(command, pass_fds=[its.fileno()], start_new_session=True) as process:
+    errors = tmp_path / "errors"
+    with (
+        errors.open("wb") as log,
+        subprocess.Popen(
+            command, pass_fds=[its.fileno()], start_new_session=True, stderr=log
+        ) as process,
+    ):
         its.close()
         try:
             with ours.makefile("rb") as lines:
@@ -60,6 +66,7 @@ def test_a_script_under_a_supervisor(tmp_path):
     assert first["ready"] is True
     assert {"queries": 1, "lag": 0} == {it: said["spark"][it] for it in ("queries", "lag")}
     assert 0 == code
+    assert "Traceback" not in errors.read_text()
     assert (tmp_path / "begun").exists()
 
 

@@ -47,8 +47,9 @@ def main(words: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGHUP, reloads.count_one)
     signal.signal(signal.SIGUSR1, lambda *_: _open_log(arguments.stderr_file))
     spark = local_session(cores=arguments.cores, memory=arguments.memory)
+    session = _Session(spark)
     for number in (signal.SIGTERM, signal.SIGUSR2):
-        signal.signal(number, lambda *_: threading.Thread(target=_end, args=(spark,)).start())
+        signal.signal(number, lambda *_: threading.Thread(target=_end, args=(session,)).start())
     try:
         counter = RowCounter()
         spark.streams.addListener(counter)
@@ -60,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> None:
             spark.streams.addListener(BarProgress(sys.stderr))
         _run(arguments, spark)
     finally:
-        _stop(spark)
+        session.stop()
 
 
 def _parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -105,20 +106,33 @@ def _shell(names: dict[str, Any]) -> None:
     code.interact(_BANNER, local=names, exitmsg="")
 
 
-def _end(spark: SparkSession) -> None:
+class _Session:
+    """Stops a session once: a script may have ended because a signal has stopped its queries."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._stopping = threading.Lock()
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Stop it, or wait until it has been stopped."""
+        with self._stopping:
+            if self._is_stopped:
+                return
+            self._is_stopped = True
+            for query in self._spark.streams.active:
+                query.stop()
+            self._spark.stop()
+
+
+def _end(session: _Session) -> None:
     """End this process, wherever the script is: it may be waiting for Java."""
     threading.Timer(STOP_DEADLINE_S, os._exit, (0,)).start()
     with suppress(Exception):  # of a session that is about to begin, or to end
-        _stop(spark)
+        session.stop()
     remove_sockets()
     sys.stderr.flush()
     os._exit(0)
-
-
-def _stop(spark: SparkSession) -> None:
-    for query in spark.streams.active:
-        query.stop()
-    spark.stop()
 
 
 def _open_log(path: Path | None) -> None:
