@@ -449,6 +449,9 @@ cdef class Core:
         self.state.now_ns = now_ns
         work_begin(self.state, WORK_A_TURN)
         self.state.dirties = DIRTY_PROMPT
+        # Who hears of it by a command, as that a stream was made, may use it at once: other servers are told before he is.
+        if self.state.ports != NULL:
+            ports_hear_interest(self.state)
         while not is_work_done(self.state) and self._commands_next():
             pass
         self.state.dirties = DIRTY_GATHERED

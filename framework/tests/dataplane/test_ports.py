@@ -342,6 +342,18 @@ def test_interest_that_was_told_before_a_request_is_heard(talk: Talk) -> None:
     assert [row[1] for row in rows(port)] == [b"a"]
 
 
+def test_servers_are_told_of_interest_before_what_a_command_publishes(talk: Talk) -> None:
+    """Who is told that a stream was made publishes at once, wherever he is."""
+    route = talk.route()
+    route.say(b"RS+ $G told\r\n")
+    port = talk.core.open_port()
+    talk.turn()
+    port.subscribe(0, b"a", tag=1)
+    talk.core.publish(0, [(b"told", b"", b"", b"")])
+
+    assert route.heard() == b"RS+ $G a\r\nRMSG $G told 0\r\n\r\n"
+
+
 def test_a_reply_finds_the_interest_of_the_port_that_asked(talk: Talk) -> None:
     """A request may overtake in its FIFO the interest in its reply, and still finds it."""
     asking, answering = talk.core.open_port(), talk.core.open_port()
