@@ -3,9 +3,9 @@
 One server of ours has a stream of so many rows, in memory. While exports of it follow each other,
 and while none does, in turns: how fast somebody publishes into another stream (as fast as the
 server takes it, and by acknowledgements, 1,000 on their way), and how late a push consumer of that
-gets what is published to it, 1,000 a second. A process of its own reads the exports, at the lowest
-priority: it stands for one on another machine, which takes no processor time of this one. With
-`--priority 0` it takes as much as those who are measured.
+gets what is published to it, 1,000 a second. A process of its own reads the exports where nobody
+else wants the processor (`SCHED_IDLE`): it stands for one on another machine, which takes no
+processor time of this one. With `--beside` it takes as much as those who are measured.
 
 Each turn without is compared with the one beside it; shown are medians of these ratios.
 
@@ -49,6 +49,18 @@ UNSEEN_BLOCKS: Final = 5
 WINDOW: Final = 1000
 PACE_S: Final = 0.001
 LIVE_BYTES: Final = 64 << 20
+TELL: Final = """
+import time
+told_s, count = 0.0, 0
+def tell(batches):
+    global told_s, count
+    for rows in batches:
+        count += rows
+        if time.perf_counter() > told_s + 0.1:
+            print(count, flush=True)
+            told_s, count = time.perf_counter(), 0
+"""
+"""Few lines: each wakes the process that measures, which would be measured with them."""
 BY_NATS: Final = """
 import sys
 from pyspark_nats.connection import Address, Connection, Target
@@ -58,8 +70,7 @@ target = Target((Address("127.0.0.1", int(sys.argv[1])),))
 state = JetStream(Connection(target)).stream("BENCH")
 while True:
     range_ = Range("BENCH", state.id, 1, state.end, (), "export", "")
-    for rows in PullReader(target, "", range_, refuse_loss).read():
-        print(len(rows.sequence), flush=True)
+    tell(len(rows.sequence) for rows in PullReader(target, "", range_, refuse_loss).read())
 """
 BY_HTTP: Final = """
 import sys
@@ -67,10 +78,8 @@ import urllib.request
 from pyarrow import ipc
 while True:
     with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[2]}/stream/BENCH.arrows") as answer:
-        for rows in ipc.open_stream(answer):
-            print(rows.num_rows, flush=True)
+        tell(rows.num_rows for rows in ipc.open_stream(answer))
 """
-LOWEST_PRIORITY: Final = 19
 KEPT: Final = 0.9
 LATER: Final = 1.1
 ROW_US: Final = 0.3
@@ -84,7 +93,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--http", action="store_true", help="exports by HTTP")
-    parser.add_argument("--priority", type=int, default=LOWEST_PRIORITY, help="of the reader")
+    parser.add_argument("--beside", action="store_true", help="the reader takes processor time")
     parser.add_argument("--cpu", action="store_true", help="a server's CPU time a row")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +110,8 @@ def main() -> None:
                 measure_cpu(server, real, arguments.rounds)
                 return
             script = BY_HTTP if arguments.http else BY_NATS
-            reader = ("nice", "-n", str(arguments.priority), sys.executable, "-c", script)
+            idle = () if arguments.beside else ("chrt", "--idle", "0")
+            reader = (*idle, sys.executable, "-c", TELL + script)
             loadgen = build_loadgen(Path(folder))
             measure(server, loadgen, reader, arguments.rounds, arguments.seconds)
         finally:
