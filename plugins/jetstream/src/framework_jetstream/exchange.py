@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from framework.spec import Port
+    from framework_jetstream.engine._port_memory import PortMemory
 
 BYTES_MAX: Final = 16 * 1024 * 1024
 
@@ -39,6 +40,7 @@ class Exchange:
     def __init__(self, open_port: Callable[[], Port]) -> None:
         self._open = open_port
         self._port: Port | None = None
+        self._capsule: object = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tags = 0
         self._takers: dict[int, Callable[[list[Arrived]], object]] = {}
@@ -114,12 +116,25 @@ class Exchange:
         if not self._is_full:
             self._say()
 
+    def publish_memory(
+        self, account: int, subject: str, payload: PortMemory, *, token: int
+    ) -> None:
+        """Publish a message as `publish` does, whose payload is not copied if that can be."""
+        if self._is_closed:
+            return
+        port = self._begun()
+        if self._capsule is None:
+            self._capsule = port.capsule()
+        is_next = not self._unsaid and not port.has_ended
+        if not is_next or not payload.publish(self._capsule, account, subject.encode(), token):
+            self.publish(account, subject, bytes(payload), token=token)
+
     def close(self) -> None:
         """Listen no more."""
         if self._port is not None and self._loop is not None:
             self._loop.remove_reader(self._port.fileno())
             self._port.close()
-        self._port = self._loop = None
+        self._port = self._loop = self._capsule = None
         self._is_closed = True
 
     def _begun(self) -> Port:

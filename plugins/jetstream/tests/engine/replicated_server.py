@@ -601,7 +601,7 @@ class ReplicatedServer:
             self.judge.led_to(self.id, found[0], index, digest)
 
     def _hear(self) -> None:
-        for asked, status, numbers, data in self.engine.answers():
+        for asked, status, numbers, data, _ in self.engine.answers():
             if asked == -(CONTROL_EVENTS + self.control):
                 self._control(status, numbers, data)
             is_known = self.is_hurt or asked != STORE_EVENTS or status != Event.LOST

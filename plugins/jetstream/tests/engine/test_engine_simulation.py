@@ -237,7 +237,7 @@ class Simulation:
     def turn(self) -> None:
         self.now += self.rng.choice([1000, 10**6, 10**8])
         self.engine.turn(self.now, self.now)
-        for asked, status, numbers, data in self.engine.answers():
+        for asked, status, numbers, data, _ in self.engine.answers():
             if asked == STORE_EVENTS and status == Event.MENDED:
                 self.mended.add(numbers[1:4])
             elif asked == STORE_EVENTS:

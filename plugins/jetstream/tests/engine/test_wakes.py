@@ -75,8 +75,8 @@ def test_each_consumer_is_looked_at_when_its_time_has_come(seed: int) -> None:
         engine.turn(now, now)
         turns += 1
         events = [it for it in engine.answers() if it[0] < 0]
-        assert all(status == Event.INACTIVE for _, status, _, _ in events)
-        found |= {-number: now for number, _, _, _ in events}
+        assert all(status == Event.INACTIVE for _, status, *_ in events)
+        found |= {-number: now for number, *_ in events}
     assert found == ends
     assert turns == len(set(ends.values()))
 
@@ -103,7 +103,7 @@ def test_messages_go_when_they_are_too_old() -> None:
         engine.turn(now, now)
         asked = engine.command(Verb.STREAM_STATE, STREAM)
         engine.turn(now, now)
-        [state] = [numbers for it, _, numbers, _ in engine.answers() if it == asked]
+        [state] = [numbers for it, _, numbers, *_ in engine.answers() if it == asked]
         counts.append((now, state[0]))
 
     assert counts == [(SECOND_NS, 1), (3 * SECOND_NS // 2, 0)]

@@ -5,6 +5,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._port_memory cimport PortMemory, port_memory
 from framework_jetstream.engine._state cimport NUMBERS
 
 
@@ -15,18 +16,10 @@ cdef Answer* answer_made(Engine* engine, int64_t id, int32_t status, size_t leng
         status: 0: it was done.
         length: Bytes behind its numbers.
     """
-    cdef Answer* made = answer_bare(engine, id, status, length)
-    if made != NULL:
-        memset(answer_bytes(made), 0, length)
-    return made
-
-
-cdef Answer* answer_bare(Engine* engine, int64_t id, int32_t status, size_t length) noexcept nogil:
-    """Return an answer as `answer_made` does, whose bytes are whatever they are: for who writes all of them."""
     cdef Answer* made = <Answer*> malloc(sizeof(Answer) + length)
     if made == NULL:
         return NULL
-    memset(made, 0, sizeof(Answer))
+    memset(made, 0, sizeof(Answer) + length)
     made.id = id
     made.status = status
     made.length = length
@@ -58,8 +51,15 @@ cdef bint answers_hand_over(Engine* engine) noexcept nogil:
     return False
 
 
+cdef PortMemory _memory_of(Answer* answer):
+    """Take the payload of an answer; None: it has none."""
+    cdef char* memory = answer.memory
+    answer.memory = NULL
+    return port_memory(memory, answer.payload_at, answer.payload_length) if memory != NULL else None
+
+
 cdef list answers_take(Engine* engine):
-    """Return (id, status, numbers, bytes) of all answers, oldest first."""
+    """Return (id, status, numbers, bytes, payload) of all answers, oldest first."""
     cdef Answer* answer = <Answer*> chain_take(<void**> &engine.answers)
     cdef Answer* gone
     cdef int at
@@ -67,6 +67,7 @@ cdef list answers_take(Engine* engine):
     while answer != NULL:
         taken.append((
             answer.id, answer.status, tuple([answer.numbers[at] for at in range(NUMBERS)]), answer_bytes(answer)[:answer.length],
+            _memory_of(answer),
         ))
         gone = answer
         answer = answer.next

@@ -504,8 +504,8 @@ cdef class Engine:
         """Return a descriptor that is readable when there are answers."""
         return self.answers_fd
 
-    def answers(self) -> list[tuple[int, int, tuple[int, ...], bytes]]:
-        """Return (id, status, numbers, bytes) of each answer since the last call, in order."""
+    def answers(self) -> list[tuple[int, int, tuple[int, ...], bytes, PortMemory | None]]:
+        """Return (id, status, numbers, bytes, payload) of each answer since the last call, in order."""
         cdef char drained[64]
         while read(self.answers_fd, drained, sizeof(drained)) == sizeof(drained):
             pass

@@ -11,11 +11,11 @@ A message is copied before the next one is looked for: what a record points to h
 Source: Arrow Columnar Format, "Serialization and Interprocess Communication"; the metadata is `framework/wire/arrow.py`.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
-from framework_jetstream.engine._answers cimport answer_bare, answer_bytes, answer_made
+from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._reading cimport reading_go_on
 from framework_jetstream.engine._state cimport Answer, command_text
 from framework_jetstream.store._subjects cimport subject_chars
@@ -50,9 +50,12 @@ cdef enum:
     NODES_AT
     PLACES_AT
     # In the metadata, where numbers belong.
+    SUBJECT_BYTES
+    # Of where the batch goes.
 
 cdef enum:
     NO_ROOM = 2
+    PAIR_BYTES = 16
     REPLACED_BYTES = 3
     # Of what stands for a byte that is no text.
     BUSY_NS = 2000000
@@ -141,9 +144,11 @@ cdef bint _make_room(Table* table) noexcept nogil:
 
 cdef inline void _put_number(Table* table, int at, int64_t value) noexcept nogil:
     cdef Column* column = &table.columns[at]
-    if column.width:
-        # Little-endian: the lower bytes of a number are its first ones.
-        memcpy(column.values + <size_t> table.rows * column.width, &value, column.width)
+    # Little-endian: the lower bytes of a number are its first ones. So many that the compiler knows how many take one instruction.
+    if column.width == sizeof(int64_t):
+        memcpy(column.values + <size_t> table.rows * sizeof(int64_t), &value, sizeof(int64_t))
+    elif column.width:
+        memcpy(column.values + <size_t> table.rows * sizeof(int32_t), &value, sizeof(int32_t))
 
 
 cdef char* _text_room(Table* table, int at, size_t length) noexcept nogil:
@@ -267,11 +272,17 @@ cdef size_t _table_bytes(Table* table) noexcept nogil:
     return size
 
 
-cdef size_t _put_buffer(char* body, size_t used, int64_t* places, const void* source, size_t length) noexcept nogil:
+cdef inline void _put_pair(char* to, int64_t first, int64_t second, int count) noexcept nogil:
+    """Put one number or two, wherever that is: little-endian, as all of the format is."""
+    memcpy(to, &first, sizeof(first))
+    if count > 1:
+        memcpy(to + sizeof(first), &second, sizeof(second))
+
+
+cdef size_t _put_buffer(char* body, size_t used, char* place, const void* source, size_t length) noexcept nogil:
     """Put a buffer behind others, and say where it is; return where the next one begins."""
     cdef size_t end = used + length, padded = used + _padded(length)
-    places[0] = <int64_t> used
-    places[1] = <int64_t> length
+    _put_pair(place, <int64_t> used, <int64_t> length, 2)
     if length:
         memcpy(body + used, source, length)
     memset(body + end, 0, padded - end)
@@ -281,27 +292,28 @@ cdef size_t _put_buffer(char* body, size_t used, int64_t* places, const void* so
 cdef void _write(Table* table, Command* command, char* to, size_t body_bytes) noexcept nogil:
     """Write a batch, each byte of it: the metadata with its numbers, and the columns."""
     cdef char* body = to + command.lengths[0]
-    cdef int64_t* nodes = <int64_t*> (to + command.numbers[NODES_AT])
-    cdef int64_t* places = <int64_t*> (to + command.numbers[PLACES_AT])
+    cdef char* nodes = to + command.numbers[NODES_AT]
+    cdef char* places = to + command.numbers[PLACES_AT]
     cdef Column* column
     cdef size_t used = 0, length
+    cdef int64_t nulls
     cdef int at
     memcpy(to, command_text(command, 0), command.lengths[0])
-    (<int64_t*> (to + command.numbers[ROWS_AT]))[0] = table.rows
-    (<int64_t*> (to + command.numbers[BODY_AT]))[0] = <int64_t> body_bytes
+    _put_pair(to + command.numbers[ROWS_AT], table.rows, 0, 1)
+    _put_pair(to + command.numbers[BODY_AT], <int64_t> body_bytes, 0, 1)
     for at in range(COLUMNS):
         column = &table.columns[at]
         if column.width == 0:
             continue
-        nodes[0] = table.rows
-        nodes[1] = table.nulls if at == HEADERS else 0
-        length = (table.rows + 7) >> 3 if nodes[1] else 0
+        nulls = table.nulls if at == HEADERS else 0
+        _put_pair(nodes, table.rows, nulls, 2)
+        length = (table.rows + 7) >> 3 if nulls else 0
         used = _put_buffer(body, used, places, table.filled, length)
-        used = _put_buffer(body, used, places + 2, column.values, (<size_t> table.rows + column.is_text) * column.width)
+        used = _put_buffer(body, used, places + PAIR_BYTES, column.values, (<size_t> table.rows + column.is_text) * column.width)
         if column.is_text:
-            used = _put_buffer(body, used, places + 4, column.chars, column.used)
-        nodes += 2
-        places += 6 if column.is_text else 4
+            used = _put_buffer(body, used, places + 2 * PAIR_BYTES, column.chars, column.used)
+        nodes += PAIR_BYTES
+        places += (2 + column.is_text) * PAIR_BYTES
 
 
 cdef uint32_t _read_filters(const char* chars, size_t length, Text* filters) noexcept nogil:
@@ -348,6 +360,19 @@ cdef uint64_t _gather(Messages* messages, Command* command, Table* table, const 
     return 0
 
 
+cdef bint _put_batch(Engine* engine, Table* table, Command* command, Answer* answer) noexcept nogil:
+    """Write a batch into memory that a port publishes as it is; False: there is none."""
+    cdef size_t before = engine.port.memory_before + <size_t> command.numbers[SUBJECT_BYTES]
+    cdef size_t body_bytes = _table_bytes(table), length = command.lengths[0] + body_bytes
+    cdef char* memory = <char*> malloc(before + length + engine.port.memory_behind)
+    if memory == NULL:
+        return False
+    _write(table, command, memory + before, body_bytes)
+    answer.memory = memory
+    answer.payload_at, answer.payload_length = <uint32_t> before, <uint32_t> length
+    return True
+
+
 cdef uint64_t export_command(Engine* engine, Slot* slot, Command* command) noexcept nogil:
     """Answer a batch, and where to go on (0: there is no more), how many rows it has, the first and the last sequence that the stream has
     now, and whether clients are at work. Texts of the command are the metadata, and patterns of subjects, one a line; none: any.
@@ -359,7 +384,6 @@ cdef uint64_t export_command(Engine* engine, Slot* slot, Command* command) noexc
     cdef Text* filters = <Text*> malloc((filter_count + 1) * sizeof(Text))
     cdef Table table
     cdef uint64_t following = 0
-    cdef size_t body_bytes
     cdef Answer* answer = NULL
     cdef bint is_busy = engine.now_ns - engine.took_ns < BUSY_NS
     cdef size_t most = <size_t> min(command.numbers[BATCH_BYTES], <int64_t> BUSY_BYTES if is_busy else command.numbers[BATCH_BYTES])
@@ -376,18 +400,17 @@ cdef uint64_t export_command(Engine* engine, Slot* slot, Command* command) noexc
         free(filters)
         return following
     if not table.has_failed:
-        body_bytes = _table_bytes(&table) if table.rows else 0
-        answer = answer_bare(engine, command.id, 0, command.lengths[0] + body_bytes if table.rows else 0)
-    if answer == NULL:
-        answer_made(engine, command.id, NO_ROOM, 0)
-    else:
+        answer = answer_made(engine, command.id, 0, 0)
+    if answer != NULL and table.rows and not _put_batch(engine, &table, command, answer):
+        answer.status = NO_ROOM
+    elif answer != NULL:
         answer.numbers[0] = <int64_t> following
         answer.numbers[1] = table.rows
         answer.numbers[2] = <int64_t> messages.first_seq
         answer.numbers[3] = <int64_t> messages.last_seq
         answer.numbers[4] = is_busy
-        if table.rows:
-            _write(&table, command, answer_bytes(answer), body_bytes)
+    else:
+        answer_made(engine, command.id, NO_ROOM, 0)
     _free(&table)
     free(filters)
     return 0

@@ -193,6 +193,10 @@ cdef struct Answer:
     int32_t status
     int64_t numbers[NUMBERS]
     size_t length
+    char* memory
+    # Of a port, with a payload; NULL: there is none.
+    uint32_t payload_at
+    uint32_t payload_length
 
 
 cdef struct StreamSubject:

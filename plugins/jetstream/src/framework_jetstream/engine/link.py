@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from framework.sublist.transform import Program
     from framework_jetstream.api.saved import Restored
     from framework_jetstream.config import JetStreamConfig
+    from framework_jetstream.engine._port_memory import PortMemory
     from framework_jetstream.log import Log
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.raft.records import Settings
@@ -72,6 +73,8 @@ class EngineAnswer(Struct, frozen=True):
     or the log has ended."""
     numbers: tuple[int, ...]
     data: bytes
+    payload: PortMemory | None = None
+    """Of a message that is to be published; None: there is none."""
 
 
 class EngineAnswers(Struct, frozen=True):
@@ -380,7 +383,7 @@ class EngineLink:
 
     def _take(self) -> None:
         batches: dict[ActorRef[Any], EngineAnswers] = {}
-        for asked, status, numbers, data in self._engine.answers():
+        for asked, status, numbers, data, payload in self._engine.answers():
             if asked == -_STORE:
                 self._take_damage(Event(status), numbers)
                 continue
@@ -391,7 +394,7 @@ class EngineLink:
                 continue
             owner, then = self._waiting.pop(asked)
             batch = batches.setdefault(owner, EngineAnswers([]))
-            batch.answers.append((EngineAnswer(status, numbers, data), then))
+            batch.answers.append((EngineAnswer(status, numbers, data, payload), then))
         for owner, batch in batches.items():
             if owner.is_alive():  # who has ended meanwhile has no use for them
                 owner.tell(batch)

@@ -258,6 +258,7 @@ class Export(Component):
                 plan.table.wanted,
                 *(plan.begin_ns, plan.end_ns),
                 *(batch.rows_at, batch.body_at, batch.nodes_at, batch.places_at),
+                len(self._reply.encode()),
             ),
             first=batch.data,
             second="\n".join(plan.filters).encode(),
@@ -289,8 +290,10 @@ class Export(Component):
             if is_busy:
                 self._rest()
             self._work()  # the engine makes the next one meanwhile
-        if told.data:
-            self._send(told.data)
+        if told.payload is not None:
+            self._exchange.publish_memory(
+                self._account, self._reply, told.payload, token=self._token
+            )
         if not following:
             self._finish()
             self._send(END, self._trailer())
