@@ -212,7 +212,7 @@ def cpu_us(server: ServerProcess, way: str) -> float:
 
 @contextlib.contextmanager
 def exporting(server: ServerProcess, reader: Sequence[str]) -> Iterator[Callable[[], float]]:
-    """Export again and again meanwhile; gives a function that returns rows a second so far."""
+    """Export again and again meanwhile; gives what returns rows a second since then."""
     words = [*reader, str(server.port), str(server.monitor_port)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -224,13 +224,12 @@ def exporting(server: ServerProcess, reader: Sequence[str]) -> Iterator[Callable
 
         thread = threading.Thread(target=collect)
         thread.start()
+        time.sleep(0.5)  # it imports what it reads with, and reads while nobody else is there
         begun_s = time.perf_counter()
-        time.sleep(0.5)  # it imports what it reads with
 
         def rate() -> float:
-            if not lines:
-                return 0.0
-            return sum(rows for _, rows in lines) / (lines[-1][0] - begun_s)
+            count = sum(rows for at_s, rows in lines if at_s > begun_s)
+            return count / (time.perf_counter() - begun_s)
 
         try:
             yield rate

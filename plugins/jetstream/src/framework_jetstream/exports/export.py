@@ -31,8 +31,11 @@ IDLE_S: Final = 60.0
 """An export of which nothing was asked for so long, or twice that, ends."""
 
 LINGER_S: Final = 1.0
-REST: Final = 29
-"""While clients are at work, all exports together rest so many times as long as they take."""
+REST: Final = 199
+"""While clients are at work, all exports together rest so many times as long as they take: less
+than one message of a hundred meets one."""
+REST_OF_ONE_S_MAX: Final = 0.03
+"""Where clients want all of the engine, a frame takes long because it waits for them."""
 REST_S_MAX: Final = 0.5
 _SECOND_NS: Final = 1_000_000_000
 NOT_THERE: Final = 1
@@ -304,8 +307,8 @@ class Export(Component):
         """Leave the engine to clients: the more is asked of it, the longer."""
         took_s = (self.now_ns() - self._asked_ns) / _SECOND_NS
         self._is_resting = True
-        rest_s = min(REST * self._places.taken * took_s, REST_S_MAX)
-        self.tell_later(rest_s, Export._Rested())
+        rest_s = self._places.taken * min(REST * took_s, REST_OF_ONE_S_MAX)
+        self.tell_later(min(rest_s, REST_S_MAX), Export._Rested())
 
     def _trailer(self) -> bytes:
         """Return what is said at the end: what was sent, and how the stream is now."""
