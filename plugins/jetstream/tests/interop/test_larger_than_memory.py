@@ -11,7 +11,8 @@ import pytest
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 CONFIG = 'jetstream {store_dir: "%s", block_cache_size: 4MB}'
 LARGE = 1 << 20
-COUNT = 320
+COUNT = 640
+"""A disk that is slow leaves as much as eight segments of 32 MiB in memory, not saved yet."""
 SMALL = 400
 WINDOW = 8
 """Messages that are sent before one is waited for."""
