@@ -69,7 +69,7 @@ class Watch:
             for name, server in servers.items()
         }
         self._first = self._terms()
-        self._last = self._first
+        self._last = dict(self._first)
 
     def run(self) -> None:
         """Look until it is over."""
