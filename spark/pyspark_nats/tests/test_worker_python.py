@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from importlib import import_module
@@ -68,6 +69,7 @@ def test_its_version_is_said_without_a_start(prefix, monkeypatch):
 
 def test_daemons_are_ours_and_other_modules_what_they_are(prefix, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/echo")
+    monkeypatch.delenv(worker.FORK_SOCKET, raising=False)
     python = worker.worker_python()
 
     def started(*words):
@@ -76,6 +78,19 @@ def test_daemons_are_ours_and_other_modules_what_they_are(prefix, monkeypatch):
 
     assert started("pyspark.daemon", "pyspark.worker") == f"-m {worker.DAEMON} pyspark.worker\n"
     assert started("pyspark.worker", "a b") == "-m pyspark.worker a b\n"
+
+
+def test_daemons_are_asked_for_where_they_are_forked(prefix, monkeypatch, tmp_path):
+    path = tmp_path / "a socket"
+    monkeypatch.setattr(sys, "executable", "/bin/echo")
+    monkeypatch.setenv(worker.FORK_SOCKET, str(path))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        words = [worker.worker_python(), "-m", "pyspark.daemon", "pyspark.worker"]
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
+
+    client = worker.worker_fork_client.__file__
+    assert done.stdout == f"-I -S {client} {path} {worker.DAEMON} pyspark.worker\n"
 
 
 def test_another_spark_keeps_its_archives(prefix, monkeypatch):

@@ -50,9 +50,9 @@ def archive_options(java: Java) -> str:
         return ""
     # An archive that does not fit is no news to who has not made it.
     return (
-        f'"-XX:AOTCache={path}" -Xlog:aot=off'
+        f'"-XX:AOTCache={path}" -Xlog:aot*=off'
         if is_new
-        else f'"-XX:SharedArchiveFile={path}" -Xlog:cds=off {_IN_PLACE}'
+        else f'"-XX:SharedArchiveFile={path}" -Xlog:cds*=off {_IN_PLACE}'
     )
 
 

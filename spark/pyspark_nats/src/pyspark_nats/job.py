@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark_nats.listener import BarProgress, JsonProgress, RowCounter
 from pyspark_nats.session import local_session
 from pyspark_nats.worker_sockets import remove_sockets
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
+
+    from pyspark_nats.listener import RowCounter
 
 REPORT_S = 1.0
 STOP_DEADLINE_S = 8.0
@@ -47,6 +48,12 @@ def main(words: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGHUP, reloads.count_one)
     signal.signal(signal.SIGUSR1, lambda *_: _open_log(arguments.stderr_file))
     spark = local_session(cores=arguments.cores, memory=arguments.memory)
+    from pyspark_nats.listener import (  # noqa: PLC0415 - imports PySpark: after Java was started
+        BarProgress,
+        JsonProgress,
+        RowCounter,
+    )
+
     session = _Session(spark)
     for number in (signal.SIGTERM, signal.SIGUSR2):
         signal.signal(number, lambda *_: threading.Thread(target=_end, args=(session,)).start())

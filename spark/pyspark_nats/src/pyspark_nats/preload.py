@@ -8,36 +8,22 @@ not there, or called otherwise, is loaded later by who needs it, as if there was
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
 
-MODULE: Final = "pyspark.testing.utils"
-"""PySpark imports it, and with it pandas, at the first call of Java that has an argument."""
+MODULES: Final = ("pyspark.sql", "pyspark.testing.utils")
+"""The second, and with it pandas, PySpark imports at its first call of Java with an argument."""
 _SOURCE: Final = "public static long next(long it) { return it + 1; }"
 """Of no use but to be compiled: so Janino is there, of which no archive of classes can have any."""
 
 
-def import_behind_fork() -> None:
-    """Import what PySpark will, as soon as this process has started another one.
-
-    Not before: who is started so is a copy of this process for a moment, with all that is held in
-    the middle of an import.
-    """
-    waiting = [threading.Thread(target=_import, name="preload", daemon=True)]
-
-    def start() -> None:
-        if waiting:
-            waiting.pop().start()
-
-    os.register_at_fork(after_in_parent=start)
-
-
-def _import() -> None:
-    with suppress(Exception):
-        import_module(MODULE)
+def import_modules() -> None:
+    """Import what PySpark will."""
+    for name in MODULES:
+        with suppress(Exception):
+            import_module(name)
 
 
 def load_beside(jvm: Any) -> None:

@@ -6,16 +6,17 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import SparkSession
-
 from pyspark_nats.class_archive import archive_options
 from pyspark_nats.java import find_java
-from pyspark_nats.preload import import_behind_fork, load_beside
+from pyspark_nats.java_process import JavaProcess, has_java
+from pyspark_nats.preload import import_modules, load_beside
 from pyspark_nats.worker_python import worker_python
-from pyspark_nats.worker_sockets import socket_settings
+from pyspark_nats.worker_sockets import socket_settings, start_fork_server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
 
 _JAVA_OPTIONS = (
     "-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true -XX:Tier4InvocationThreshold=50000 "
@@ -74,6 +75,8 @@ def local_session(
         os.environ["JAVA_HOME"] = str(java.home)
     python = worker_python()
     os.environ["PYSPARK_PYTHON"] = python  # or workers take the system's python
+    if python != sys.executable:
+        start_fork_server()
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     options = {
         **_SETTINGS,
@@ -85,17 +88,14 @@ def local_session(
         **(settings or {}),
     }
     options[_JAVA_OPTIONS_OF] += f" {archive_options(java)}"
-    _start_java(options)
+    java_process = None if has_java() else JavaProcess(options)
+    import_modules()
+    from pyspark import SparkContext  # noqa: PLC0415 - after Java was started
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    if java_process is not None:
+        java_process.join()
+        load_beside(SparkContext._jvm)  # noqa: SLF001 - there is no session yet
     session = SparkSession.builder.config(map=options).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
-
-
-def _start_java(options: Mapping[str, str]) -> None:
-    """Start the process of Java, unless this one has it from an earlier session."""
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - a client of Connect has none
-
-    if SparkContext._gateway is None:  # noqa: SLF001 - PySpark would do the same, and then go on
-        import_behind_fork()
-        SparkContext._ensure_initialized(conf=SparkConf().setAll([*options.items()]))  # noqa: SLF001
-        load_beside(SparkContext._jvm)  # noqa: SLF001

@@ -29,6 +29,11 @@ def _has_task(sock: socket.socket) -> bool:
         return False
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Fork workers until Java says that it is enough, by the end of standard input."""
     daemon.worker = work
     daemon.manager()
+
+
+if __name__ == "__main__":
+    main()

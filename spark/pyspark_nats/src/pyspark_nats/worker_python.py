@@ -14,11 +14,14 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyspark_nats import worker_fork_client
 from pyspark_nats.programs import has_place, place, put_program
 
 VERSION_ASKED = "import sys; print('%d.%d' % sys.version_info[:2])"
 """What Spark runs two times before a first query (4.3)."""
 DAEMON = "pyspark_nats.worker_daemon"
+FORK_SOCKET = "PYSPARK_NATS_FORK_SOCKET"
+"""Names where `worker_fork_server` listens, if it does."""
 _TEXT = """#!/bin/sh
 if [ "$1 $2" = {asked} ]; then
     echo {version}
@@ -37,6 +40,9 @@ export PYTHONPATH="$kept"
 unset IFS
 if [ "$1 $2" = "-m pyspark.daemon" ]; then
     shift 2
+    if [ -S "${socket}" ]; then
+        exec {python} -I -S {client} "${socket}" {daemon} "$@"
+    fi
     set -- -m {daemon} "$@"
 fi
 exec {python} "$@"
@@ -61,6 +67,8 @@ def worker_python() -> str:
         version="{}.{}".format(*sys.version_info),
         folder=folder,
         daemon=DAEMON,
+        socket=FORK_SOCKET,
+        client=shlex.quote(str(Path(worker_fork_client.__file__))),
         python=shlex.quote(sys.executable),
     )
     return str(put_program(place() / "python", text))

@@ -1,0 +1,147 @@
+"""Daemons of workers that are copies of one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytest.importorskip("pyspark", reason="needs pyspark: ./dev test -e spark")
+client = pytest.importorskip("pyspark_nats.worker_fork_client")
+sockets = pytest.importorskip("pyspark_nats.worker_sockets")
+
+SHOWS = """
+import json, os, signal, sys
+import numpy.random
+
+def main():
+    print(sys.stdin.read(), file=sys.stderr)
+    print(json.dumps({
+        "cwd": os.getcwd(), "argv": sys.argv[1:], "path": sys.path,
+        "given": os.environ.get("GIVEN"), "dropped": os.environ.get("DROPPED"),
+        "chance": numpy.random.random(), "child": str(signal.getsignal(signal.SIGCHLD)),
+    }), flush=True)
+    sys.exit(len(sys.argv))
+
+if __name__ == "__main__":
+    main()
+"""
+SERVES = """
+import sys
+import shows
+from pyspark_nats import worker_daemon, worker_fork_server
+worker_daemon.main = shows.main
+worker_fork_server.MODULES = ("numpy.random", "not.there")
+worker_fork_server.main()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with a module that shows how it was started."""
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "shows.py").write_text(SHOWS)
+    (tmp_path / "serves.py").write_text(SERVES)
+    (tmp_path / "else where").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def path(folder, wait_until):
+    """Return the socket of a server whose daemons show how they were started."""
+    path = folder / "forks"
+    words = [sys.executable, "-m", "serves", str(path)]
+    environ = {**os.environ, "PYTHONPATH": f"{folder}/modules", "DROPPED": "1"}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=environ, cwd=folder) as server:
+        wait_until(path.exists)
+        yield path
+        server.stdin.close()
+    assert server.returncode == 0
+
+
+def asked(folder, path, *words):
+    command = [sys.executable, "-I", "-S", client.__file__, str(path), "shows", *words]
+    environ = {**os.environ, "PYTHONPATH": f"/not there:{folder}/modules", "GIVEN": "é"}
+    done = subprocess.run(
+        command,
+        check=False,
+        input="in",
+        capture_output=True,
+        text=True,
+        cwd=folder / "else where",
+        env=environ,
+    )
+    return {**json.loads(done.stdout), "stderr": done.stderr, "status": done.returncode}
+
+
+def test_a_copy_is_as_a_new_python(folder, path):
+    copy, new = asked(folder, path, "a b"), asked(folder, folder / "nobody", "a b")
+
+    assert (copy.pop("status"), new.pop("status")) == (0, 2)
+    assert copy.pop("chance") != new.pop("chance")
+    assert copy == new
+    assert copy["stderr"] == "in\n"
+    assert copy["given"] == "é"
+
+
+def test_copies_have_random_numbers_of_their_own(folder, path):
+    assert asked(folder, path)["chance"] != asked(folder, path)["chance"]
+
+
+def test_who_asks_for_nothing_harms_nobody(folder, path):
+    import socket  # noqa: PLC0415 - beside the module `socket` of the fixture's words
+
+    with socket.socket(socket.AF_UNIX) as bad:
+        bad.connect(str(path))
+        bad.sendall(b"\xff\xff\xff\xff not marshalled")
+
+    assert asked(folder, path)["argv"] == []
+
+
+def test_a_daemon_ends_with_its_input(tmp_path, wait_until):
+    sockets._folder.cache_clear()
+    words = [sys.executable, "-m", "pyspark_nats.worker_fork_server", f"{tmp_path}/forks"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as server:
+        wait_until(Path(tmp_path, "forks").exists)
+        asks = [sys.executable, "-I", "-S", client.__file__, f"{tmp_path}/forks", "none.such"]
+        environ = {
+            **os.environ,
+            "PYTHON_UNIX_DOMAIN_ENABLED": "true",
+            "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
+        }
+        with subprocess.Popen(
+            asks, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+        ) as asking:
+            length = int.from_bytes(asking.stdout.read(4), "big")
+            place = Path(asking.stdout.read(length).decode())
+            (daemon,) = psutil.Process(server.pid).children()
+
+            assert place.is_socket()
+            assert os.getpgid(daemon.pid) == daemon.pid
+            asking.stdin.close()
+            asking.wait()
+        daemon.wait(30)
+        assert not place.exists()
+        server.stdin.close()
+
+
+def test_workers_of_a_session_are_copies(session):
+    def parents(_):
+        yield [" ".join(it.cmdline()) for it in psutil.Process().parents()]
+
+    (found,) = session.sparkContext.parallelize([1], 1).mapPartitions(parents).collect()
+
+    assert any("pyspark_nats.worker_fork_server" in it for it in found)
+
+
+def test_an_interrupt_of_the_terminal_is_not_for_the_server(path):
+    (server,) = (it for it in psutil.Process().children() if str(path) in it.cmdline())
+    server.send_signal(signal.SIGINT)
+    assert server.is_running()
