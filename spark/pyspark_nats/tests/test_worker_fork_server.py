@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,6 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs pyspark: ./dev test -e spark")
 client = pytest.importorskip("pyspark_nats.worker_fork_client")
-sockets = pytest.importorskip("pyspark_nats.worker_sockets")
 
 SHOWS = """
 import json, os, signal, sys
@@ -105,31 +105,31 @@ def test_who_asks_for_nothing_harms_nobody(folder, path):
     assert asked(folder, path)["argv"] == []
 
 
-def test_a_daemon_ends_with_its_input(tmp_path, wait_until):
-    sockets._folder.cache_clear()
-    words = [sys.executable, "-m", "pyspark_nats.worker_fork_server", f"{tmp_path}/forks"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE) as server:
-        wait_until(Path(tmp_path, "forks").exists)
-        asks = [sys.executable, "-I", "-S", client.__file__, f"{tmp_path}/forks", "none.such"]
-        environ = {
-            **os.environ,
-            "PYTHON_UNIX_DOMAIN_ENABLED": "true",
-            "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
-        }
-        with subprocess.Popen(
-            asks, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
-        ) as asking:
-            length = int.from_bytes(asking.stdout.read(4), "big")
-            place = Path(asking.stdout.read(length).decode())
-            (daemon,) = psutil.Process(server.pid).children()
+def test_a_daemon_ends_with_its_input(wait_until):
+    with tempfile.TemporaryDirectory() as folder:  # the name of a socket has to be short
+        path = Path(folder, "forks")
+        words = [sys.executable, "-m", "pyspark_nats.worker_fork_server", str(path)]
+        with subprocess.Popen(words, stdin=subprocess.PIPE) as server:
+            wait_until(path.exists)
+            with asking(path, folder) as asks:
+                length = int.from_bytes(asks.stdout.read(4), "big")
+                place = Path(asks.stdout.read(length).decode())
+                (daemon,) = psutil.Process(server.pid).children()
 
-            assert place.is_socket()
-            assert os.getpgid(daemon.pid) == daemon.pid
-            asking.stdin.close()
-            asking.wait()
-        daemon.wait(30)
-        assert not place.exists()
-        server.stdin.close()
+                assert place.is_socket()
+                assert os.getpgid(daemon.pid) == daemon.pid
+            daemon.wait(30)
+            assert not place.exists()
+            server.stdin.close()
+
+
+def asking(path, folder):
+    """Return a process that asks for PySpark's own daemon, with sockets in a folder."""
+    words = [sys.executable, "-I", "-S", client.__file__, str(path), "none.such"]
+    more = {"PYTHON_UNIX_DOMAIN_ENABLED": "true", "PYTHON_WORKER_FACTORY_SOCK_DIR": folder}
+    return subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **more}
+    )
 
 
 def test_workers_of_a_session_are_copies(session):
