@@ -12,6 +12,7 @@ from pyspark_nats.jetstream import JetStream
 from pyspark_nats.options import read_options
 
 from framework.testing import OURS, Fleet
+from framework.testing.fleet import await_mesh
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: ./dev test -e spark")
 pull = pytest.importorskip("pyspark_nats.pull")
@@ -48,6 +49,7 @@ def cluster(fleet, tmp_path_factory):
             config=CONFIG.format(folder / name),
             clustered=True,
         )
+    await_mesh(*servers.values())  # or what one asks of another may find no route yet
     while any(size(it) < len(NAMES) for it in servers.values()):
         pass
     config = {"name": "S", "subjects": ["s.*"], "num_replicas": len(NAMES)}

@@ -80,17 +80,21 @@ def test_daemons_are_ours_and_other_modules_what_they_are(prefix, monkeypatch):
     assert started("pyspark.worker", "a b") == "-m pyspark.worker a b\n"
 
 
-def test_daemons_are_asked_for_where_they_are_forked(prefix, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("asked", "module"),
+    [("pyspark.daemon", worker.DAEMON), ("pyspark.sql.worker.x", "pyspark.sql.worker.x")],
+)
+def test_modules_are_asked_for_where_they_are_forked(prefix, monkeypatch, tmp_path, asked, module):
     path = tmp_path / "a socket"
     monkeypatch.setattr(sys, "executable", "/bin/echo")
     monkeypatch.setenv(worker.FORK_SOCKET, str(path))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-        words = [worker.worker_python(), "-m", "pyspark.daemon", "pyspark.worker"]
+        words = [worker.worker_python(), "-m", asked, "pyspark.worker"]
         done = subprocess.run(words, check=True, capture_output=True, text=True)
 
     client = worker.worker_fork_client.__file__
-    assert done.stdout == f"-I -S {client} {path} {worker.DAEMON} pyspark.worker\n"
+    assert done.stdout == f"-I -S {client} {path} {module} pyspark.worker\n"
 
 
 def test_another_spark_keeps_its_archives(prefix, monkeypatch):

@@ -29,11 +29,6 @@ def _has_task(sock: socket.socket) -> bool:
         return False
 
 
-def main() -> None:
-    """Fork workers until Java says that it is enough, by the end of standard input."""
+if __name__ == "__main__":
     daemon.worker = work
     daemon.manager()
-
-
-if __name__ == "__main__":
-    main()

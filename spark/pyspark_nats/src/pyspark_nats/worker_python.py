@@ -38,12 +38,14 @@ for each in $PYTHONPATH; do
 done
 export PYTHONPATH="$kept"
 unset IFS
-if [ "$1 $2" = "-m pyspark.daemon" ]; then
-    shift 2
-    if [ -S "${socket}" ]; then
-        exec {python} -I -S {client} "${socket}" {daemon} "$@"
-    fi
-    set -- -m {daemon} "$@"
+case "$1 $2" in
+    "-m pyspark.daemon") shift 2; set -- -m {daemon} "$@" ;;
+    "-m pyspark."*) ;;
+    *) exec {python} "$@" ;;
+esac
+if [ -S "${socket}" ]; then
+    shift
+    exec {python} -I -S {client} "${socket}" "$@"
 fi
 exec {python} "$@"
 """
