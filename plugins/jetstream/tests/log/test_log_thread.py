@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import mmap
 import os
 import shutil
 import signal
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CUTS = 20
-PAGE_BYTES = 4096
 EXT4_IOC_SHUTDOWN = 0x8004587D
 NO_LOG_FLUSH = struct.pack("I", 2)
 
@@ -78,56 +76,6 @@ def test_a_round_of_several_writes_is_read(tmp_path: Path) -> None:
     again, _ = opened(tmp_path)
     assert [entry.parts for entry in again.committed()] == [[part] for part in parts]
     assert (again.damage, again.torn_bytes) == ([], 0)
-
-
-def is_cached(file: Path, at: int) -> bool:
-    """Whether a page of a file is in the page cache."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-        os.preadv(descriptor, [bytearray(PAGE_BYTES)], at, os.RWF_NOWAIT)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def can_be_direct(folder: Path) -> bool:
-    """Whether files of a folder can be written past the page cache."""
-    file = folder / "direct"
-    try:
-        descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_DIRECT)
-    except OSError:
-        return False
-    with mmap.mmap(-1, PAGE_BYTES) as page:
-        os.write(descriptor, page)
-    os.close(descriptor)
-    return not is_cached(file, 0)
-
-
-def test_large_rounds_go_past_the_page_cache_and_small_ones_through_it(tmp_path: Path) -> None:
-    if not can_be_direct(tmp_path):
-        pytest.skip("the file system of temporary folders has all in the page cache")
-    folder = tmp_path / "log"
-    folder.mkdir()
-    log, thread = opened(folder, file_bytes=64 << 20)
-    group = log.new_group(b"orders")
-    assert thread.perform_small(1 << 14) is False  # a file is to be made
-    parts = [os.urandom(length) for length in (700_001, 3_000_003, 10_000)]
-    for part in parts[:2]:
-        assert log.append(group, Kind.BATCH, [part])
-    thread.start()
-    thread.stop()
-    assert not is_cached(folder / "0000000001.log", 2 << 20)
-    thread.start()
-    assert log.append(group, Kind.BATCH, parts[2:])
-    thread.stop()
-    assert is_cached(folder / "0000000001.log", 3_720_000 // PAGE_BYTES * PAGE_BYTES)
-    del log, thread
-
-    again, _ = opened(folder)
-    assert [entry.parts for entry in again.committed()] == [[part] for part in parts]
 
 
 def test_a_start_takes_no_memory_for_what_is_not_in_a_file(tmp_path: Path) -> None:

@@ -16,9 +16,6 @@ cdef struct LogDisk:
     uint64_t written_to  # up to here they were, by now
     char* encrypted  # room for what a round writes, where that is encrypted
     uint64_t encrypted_room
-    bint is_direct  # the file that was used last goes past the page cache
-    bint is_cached_only  # no file can
-    char* joined  # sectors whose bytes lie in several places
 
 
 cdef void disk_close(LogDisk* disk) noexcept nogil

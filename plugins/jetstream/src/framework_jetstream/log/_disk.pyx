@@ -5,27 +5,19 @@ call written what is not.
 
 Blocks that a file system has set aside and nobody has written yet are dear: to sync what is written there commits its journal as well.
 Small rounds in a new file therefore write zeros ahead, which were there before.
-
-Large rounds that are synced at once go past the page cache (`O_DIRECT`), where a new page costs more than all else that is done with what
-it holds. The disk takes whole sectors, from memory that begins at one: rounds lie so (`_log.pyx: block_room`), but for the sector in
-which memory goes on elsewhere, which is put together.
 """
 
-from libc.errno cimport EINTR, EINVAL, EIO, ENOMEM, errno
+from libc.errno cimport EINTR, EIO, ENOMEM, errno
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport free
-from libc.string cimport memcpy
-from posix.fcntl cimport F_SETFL, O_CLOEXEC, O_CREAT, O_RDWR, fcntl
+from libc.stdlib cimport free, realloc
+from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_RDWR
 from posix.uio cimport iovec
 
 from framework_jetstream.log._log cimport LogRound
-from framework_jetstream.log._record cimport SECTOR_BYTES, rounded
 from framework_jetstream.log._seals cimport round_encrypt
 
 cdef extern from "fcntl.h" nogil:
-    enum:
-        O_DIRECT
     int openat(int folder, const char* name, int flags, ...)
     int posix_fallocate(int fd, long offset, long length)
 
@@ -42,9 +34,6 @@ cdef extern from *:
 cdef extern from "stdio.h" nogil:
     int renameat(int folder, const char* old, int new_folder, const char* new)
 
-cdef extern from "stdlib.h" nogil:
-    void* aligned_alloc(size_t alignment, size_t size)
-
 cdef extern from "sys/uio.h" nogil:
     ssize_t pwritev(int fd, const iovec* pieces, int count, long offset)
 
@@ -59,10 +48,8 @@ cdef enum:
     NAME_BYTES = 40
     PIECES_MAX = 64  # a piece is a block of 1 MiB, or the rest of one
     WRITE_BYTES = 1 << 20  # at once: for longer ones the kernel takes huge pages, which a virtual machine may have given back
-    DIRECT_BYTES = 1 << 24  # past the page cache: the disk works at all parts of one write together
     AHEAD_BYTES = 131072
     AHEAD_ROUND_MAX = 16384  # a larger round takes longer than a commit: it need not be written twice
-    PAGE_BYTES = 4096
     BEHIND_MAX = 4  # as `_disk.pxd` has it
 
 cdef char[AHEAD_BYTES] ZEROS
@@ -82,8 +69,6 @@ cdef void disk_close(LogDisk* disk) noexcept nogil:
     free(disk.encrypted)
     disk.encrypted = NULL
     disk.encrypted_room = 0
-    free(disk.joined)
-    disk.joined = NULL
 
 
 cdef int _sync_behind(LogDisk* disk, uint32_t count) noexcept nogil:
@@ -137,7 +122,6 @@ cdef int _open(LogDisk* disk, uint64_t number, int flags) noexcept nogil:
     disk.fd = openat(disk.folder, name, flags | O_RDWR | O_CLOEXEC, 0o640)
     if disk.fd < 0:
         return errno
-    disk.is_direct = False
     disk.file = number
     return 0
 
@@ -165,14 +149,13 @@ cdef int _make(LogDisk* disk, LogRound* it) noexcept nogil:
 
 cdef int _encrypt(LogDisk* disk, const LogRound* it) noexcept nogil:
     """Let `encrypted` be what a round writes; errno, 0: done."""
-    cdef uint64_t room = rounded(it.length, PAGE_BYTES)
-    if room > disk.encrypted_room:
-        free(disk.encrypted)
-        disk.encrypted_room = 0
-        disk.encrypted = <char*> aligned_alloc(PAGE_BYTES, room)
-        if disk.encrypted == NULL:
+    cdef char* grown
+    if it.length > disk.encrypted_room:
+        grown = <char*> realloc(disk.encrypted, it.length)
+        if grown == NULL:
             return ENOMEM
-        disk.encrypted_room = room
+        disk.encrypted = grown
+        disk.encrypted_room = it.length
     round_encrypt(it, disk.encrypted)
     return 0
 
@@ -198,87 +181,12 @@ cdef int _gather(iovec* into, const iovec* pieces, uint32_t count, uint64_t begi
     return <int> taken
 
 
-cdef const iovec* _join(char* sector, const iovec* pieces, uint64_t* begin) noexcept nogil:
-    """Fill a sector from several pieces; return the one in which it ends."""
-    cdef uint64_t used = 0, length
-    while True:
-        length = min(pieces.iov_len - begin[0], <uint64_t> SECTOR_BYTES - used)
-        memcpy(sector + used, <char*> pieces.iov_base + begin[0], length)
-        used += length
-        begin[0] += length
-        if used == SECTOR_BYTES:
-            return pieces
-        pieces += 1
-        begin[0] = 0
-
-
-cdef int _gather_sectors(iovec* into, char* joined, const iovec* pieces, uint32_t count, uint64_t begin) noexcept nogil:
-    """Take what one write past the page cache has: whole sectors, each of one piece or joined.
-
-    Args:
-        joined: Room for so many sectors as there may be pieces.
-    """
-    cdef const iovec* end = pieces + count
-    cdef uint64_t left = DIRECT_BYTES, length
-    cdef uint32_t taken = 0
-    while pieces < end and taken < PIECES_MAX and left:
-        length = min(pieces.iov_len - begin, left) // SECTOR_BYTES * SECTOR_BYTES
-        if length:
-            into[taken].iov_base = <char*> pieces.iov_base + begin
-            begin += length
-        else:
-            length = SECTOR_BYTES
-            into[taken].iov_base = joined + taken * SECTOR_BYTES
-            pieces = _join(joined + taken * SECTOR_BYTES, pieces, &begin)
-        into[taken].iov_len = length
-        left -= length
-        taken += 1
-        if begin == pieces.iov_len:
-            pieces += 1
-            begin = 0
-    return <int> taken
-
-
-cdef bint _is_of_sectors(const LogRound* it) noexcept nogil:
-    """Whether a round has whole sectors, which begin as they do in memory: what a start writes again may not."""
-    return (it.offset | it.length | <uint64_t> it.pieces[0].iov_base) % SECTOR_BYTES == 0
-
-
-cdef void _go_direct(LogDisk* disk, bint wanted) noexcept nogil:
-    """Let what is written next go past the page cache, or through it; where a file system can't do that it stays as it was."""
-    if disk.is_direct == wanted or (wanted and disk.is_cached_only):
-        return
-    if disk.joined == NULL:
-        disk.joined = <char*> aligned_alloc(PAGE_BYTES, PIECES_MAX * SECTOR_BYTES)
-    if disk.joined != NULL and fcntl(disk.fd, F_SETFL, O_DIRECT if wanted else 0) == 0:
-        disk.is_direct = wanted
-    else:
-        disk.is_cached_only = True
-
-
-cdef ssize_t _write_some(LogDisk* disk, const iovec* pieces, uint32_t count, uint64_t begin, uint64_t offset) noexcept nogil:
-    """Write from a byte of the first piece on, at most what one write may have; return how much was written, below 0: errno."""
-    cdef iovec[PIECES_MAX] some
-    cdef ssize_t done = -1
-    if offset % SECTOR_BYTES:
-        # A write ended in the middle of a sector.
-        _go_direct(disk, False)
-    if disk.is_direct:
-        done = pwritev(disk.fd, some, _gather_sectors(some, disk.joined, pieces, count, begin), <long> offset)
-        if done < 0 and errno == EINVAL:
-            # Its sectors are larger, or it took a part of one.
-            disk.is_cached_only = True
-            _go_direct(disk, False)
-    if not disk.is_direct and done < 0:
-        done = pwritev(disk.fd, some, _gather(some, pieces, count, begin), <long> offset)
-    return done
-
-
 cdef int _write(LogDisk* disk, const iovec* pieces, uint32_t count, uint64_t offset) noexcept nogil:
+    cdef iovec[PIECES_MAX] some
     cdef uint64_t written = 0  # of the first piece
     cdef ssize_t done
     while count:
-        done = _write_some(disk, pieces, count, written, offset)
+        done = pwritev(disk.fd, some, _gather(some, pieces, count, written), <long> offset)
         if done < 0 and errno == EINTR:
             continue
         if done <= 0:
@@ -319,7 +227,6 @@ cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil:
     if it.file != NULL:
         error = _open(disk, it.file.number, 0)
         if not error and it.piece_count:
-            _go_direct(disk, it.syncs and it.length > AHEAD_ROUND_MAX and _is_of_sectors(it))
             error = _write_encrypted(disk, it) if it.file.key.cipher else _write(disk, it.pieces, it.piece_count, it.offset)
         if not it.is_mark and it.piece_count:
             disk.is_unsynced = True

@@ -225,7 +225,7 @@ cdef void log_free(Log* log) noexcept nogil
 
 # For the other modules of the log. Without memory the first two return NULL, and `block_room` ends the log.
 cdef void* room_for(void** items, size_t* room, size_t count, size_t size) noexcept nogil
-cdef char* block_room(Log* log, LogRound* it, uint64_t length) noexcept nogil
+cdef char* block_room(Log* log, LogFile* file, uint64_t length) noexcept nogil
 cdef void file_forget(Log* log, LogFile* file) noexcept nogil
 cdef void round_forget(Log* log, const LogRound* it) noexcept nogil
 cdef void round_free(LogRound* it) noexcept nogil

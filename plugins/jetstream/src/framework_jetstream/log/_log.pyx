@@ -14,8 +14,6 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from framework_jetstream.log._record cimport SECTOR_BYTES, rounded
-
 cdef extern from "pthread.h" nogil:
     int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes)
     int pthread_mutex_destroy(pthread_mutex_t* mutex)
@@ -38,34 +36,26 @@ cdef void* room_for(void** items, size_t* room, size_t count, size_t size) noexc
     return moved
 
 
-cdef LogBlock* _block_new(uint64_t size) noexcept nogil:
-    """Return a block that begins at a sector; NULL: no memory."""
-    cdef LogBlock* block = <LogBlock*> malloc(sizeof(LogBlock) + SECTOR_BYTES + size)
-    if block != NULL:
-        block.size = size
-        block.chars = <char*> rounded(<uint64_t> (block + 1), SECTOR_BYTES)
-    return block
-
-
-cdef char* block_room(Log* log, LogRound* it, uint64_t length) noexcept nogil:
-    """Take memory for what comes next in a round, as far into a sector as it will be in the file; NULL: there is none."""
-    cdef LogBlock* block = it.file.blocks
-    cdef uint64_t begin = it.length % SECTOR_BYTES
-    if block != NULL and it.length == 0:
-        block.used = rounded(block.used, SECTOR_BYTES)
+cdef char* block_room(Log* log, LogFile* file, uint64_t length) noexcept nogil:
+    """Take memory of a file; NULL: there is none."""
+    cdef LogBlock* block = file.blocks
+    cdef uint64_t size
     if block == NULL or block.size - block.used < length:
-        if begin + length <= BLOCK_BYTES and log.spare_blocks != NULL:
+        if length <= BLOCK_BYTES and log.spare_blocks != NULL:
             block = log.spare_blocks
             log.spare_blocks = block.next
             log.spare_bytes -= block.size
         else:
-            block = _block_new(max(rounded(begin + length, SECTOR_BYTES), <uint64_t> BLOCK_BYTES))
+            size = length if length > BLOCK_BYTES else BLOCK_BYTES
+            block = <LogBlock*> malloc(sizeof(LogBlock) + size)
             if block == NULL:
                 log.failed = ENOMEM
                 return NULL
-        block.used = begin
-        block.next = it.file.blocks
-        it.file.blocks = block
+            block.size = size
+            block.chars = <char*> block + sizeof(LogBlock)
+        block.used = 0
+        block.next = file.blocks
+        file.blocks = block
     block.used += length
     return block.chars + block.used - length
 

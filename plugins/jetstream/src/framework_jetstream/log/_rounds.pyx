@@ -52,7 +52,7 @@ cdef bint round_begin(Log* log, uint32_t lead) noexcept nogil:
     if it == NULL:
         return False
     log.open = it
-    head = block_room(log, it, lead + sizeof(RoundHead))
+    head = block_room(log, log.file, lead + sizeof(RoundHead))
     if head == NULL or not round_add(it, head, lead + sizeof(RoundHead)):
         log.failed = ENOMEM
         return False
@@ -74,7 +74,7 @@ cdef void round_close(Log* log) noexcept nogil:
     head.used = <uint32_t> (it.length - it.lead)
     padding = rounded(it.length, SECTOR_BYTES) - it.length
     if padding:
-        zeros = block_room(log, it, padding)
+        zeros = block_room(log, log.file, padding)
         if zeros == NULL or not round_add(it, zeros, padding):
             log.failed = ENOMEM
             return
@@ -117,7 +117,7 @@ cdef bint record_write(
     cdef LogRound* it = log.open
     cdef uint64_t place = it.offset + it.length
     cdef uint64_t length = record_length(parts, count) + tags_of_pieces(&it.file.key, parts, count)
-    cdef RecordHead* head = <RecordHead*> block_room(log, it, length)
+    cdef RecordHead* head = <RecordHead*> block_room(log, it.file, length)
     if head == NULL or not round_add(it, <char*> head, length):
         log.failed = ENOMEM
         return False
@@ -132,7 +132,7 @@ cdef char* record_copy(Log* log, uint32_t group, const char* source) noexcept no
     cdef LogRound* it = log.open
     cdef uint64_t place = it.offset + it.length
     cdef uint64_t length = (<const RecordHead*> source).length + tags_of_record(&it.file.key, <const RecordHead*> source)
-    cdef RecordHead* head = <RecordHead*> block_room(log, it, length)
+    cdef RecordHead* head = <RecordHead*> block_room(log, it.file, length)
     if head == NULL or not round_add(it, <char*> head, length):
         log.failed = ENOMEM
         return NULL
