@@ -25,7 +25,9 @@ def main():
     print(json.dumps({
         "cwd": os.getcwd(), "argv": sys.argv[1:], "path": sys.path,
         "given": os.environ.get("GIVEN"), "dropped": os.environ.get("DROPPED"),
-        "chance": numpy.random.random(), "child": str(signal.getsignal(signal.SIGCHLD)),
+        "chance": numpy.random.random(), "signals": [
+            str(signal.getsignal(it)) for it in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM)
+        ],
     }), flush=True)
     sys.exit(len(sys.argv))
 
@@ -167,7 +169,9 @@ def test_workers_of_a_session_are_copies(session):
     assert any("pyspark_nats.worker_fork_server" in it for it in found)
 
 
-def test_an_interrupt_of_the_terminal_is_not_for_the_server(path):
+def test_signals_of_the_terminal_are_not_for_the_server(folder, path):
     (server,) = (it for it in psutil.Process().children() if str(path) in it.cmdline())
-    server.send_signal(signal.SIGINT)
-    assert server.is_running()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        server.send_signal(number)
+
+    assert asked(folder, path)["argv"] == []

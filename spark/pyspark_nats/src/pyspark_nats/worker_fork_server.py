@@ -132,7 +132,7 @@ class ForkServer:
     def _leave(self, client: socket.socket) -> None:
         """Let go, in a copy, what is the server's."""
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
+        for number in (signal.SIGCHLD, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         for fd in (self._ended, self._told):
             os.close(fd)
@@ -142,7 +142,9 @@ class ForkServer:
 
 def main() -> None:
     """Listen, import, and fork; or be a copy."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Java and all that it starts
+    # What a terminal tells is for who has started this.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(sys.argv[1])
         listener.listen()  # before imports: to wait for them takes no longer than to do them
