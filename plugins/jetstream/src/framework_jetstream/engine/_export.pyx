@@ -60,7 +60,7 @@ cdef enum:
     # Of what stands for a byte that is no text.
     BUSY_NS = 2000000
     # Clients are at work when they have said something within so long.
-    BUSY_BYTES = 65536
+    BUSY_BYTES = 1 << 18
     # Then frames are no longer: a consumer waits for one at most.
 
 

@@ -31,10 +31,10 @@ IDLE_S: Final = 60.0
 """An export of which nothing was asked for so long, or twice that, ends."""
 
 LINGER_S: Final = 1.0
-REST: Final = 199
-"""While clients are at work, all exports together rest so many times as long as they take: less
-than one message of a hundred meets one."""
-REST_OF_ONE_S_MAX: Final = 0.03
+REST: Final = 599
+"""While clients are at work, all exports together rest so many times as long as they take. Less
+than one message of a hundred meets a frame, or who sends it, or who asks for the next."""
+REST_OF_ONE_S_MAX: Final = 0.1
 """Where clients want all of the engine, a frame takes long because it waits for them."""
 REST_S_MAX: Final = 0.5
 _SECOND_NS: Final = 1_000_000_000
