@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -99,8 +100,6 @@ def test_copies_have_random_numbers_of_their_own(folder, path):
 
 
 def test_who_asks_for_nothing_harms_nobody(folder, path):
-    import socket  # noqa: PLC0415 - beside the module `socket` of the fixture's words
-
     with socket.socket(socket.AF_UNIX) as bad:
         bad.connect(str(path))
         bad.sendall(b"\xff\xff\xff\xff not marshalled")

@@ -162,9 +162,9 @@ def main() -> None:
 def _receive(client: socket.socket) -> tuple[list[int], Request]:
     """Return standard input, output and error, and the rest."""
     head, fds, _, _ = socket.recv_fds(client, 4, _STANDARD_FDS)
-    with client.makefile("rb") as stream:
-        body = stream.read(int.from_bytes(head, "little"))
     try:
+        with client.makefile("rb") as stream:
+            body = stream.read(int.from_bytes(head, "little"))
         return fds, Request(*marshal.loads(body))  # noqa: S302 - of this user's own
     except Exception:
         for fd in fds:
