@@ -33,8 +33,6 @@ from framework_jetstream.stream._messages cimport Messages, Record, messages_nex
 from framework_jetstream.stream._whole cimport WholeMessage, whole_size, whole_write
 
 cdef enum:
-    FILES_KEPT = 3
-    # Of the log, beside twice what lives.
     MESSAGE_BYTES = 64
     # So many at least for each message of a stream that is called small.
     HEAD_PIECES = 3
@@ -117,7 +115,7 @@ cdef bint _is_worth_it(Engine* engine) noexcept nogil:
     for at in range(engine.slot_count):
         if engine.slots[at] != NULL and engine.slots[at].group != NULL and _is_small(engine, engine.slots[at]):
             live += engine.slots[at].stream.messages.bytes
-    return (log_file_count(engine.log) - FILES_KEPT) * <int64_t> engine.log.file_bytes > 2 * <int64_t> live
+    return (log_file_count(engine.log) - engine.log_files) * <int64_t> engine.log.file_bytes > 2 * <int64_t> live
 
 
 cdef bint _snapshot(Engine* engine, Group* group) noexcept nogil:
