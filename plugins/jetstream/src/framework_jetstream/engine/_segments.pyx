@@ -200,11 +200,20 @@ cdef void saves_fail(Engine* engine, int error) noexcept nogil:
     wake_at(engine, engine.saves_again_ns)
 
 
+cdef bint _has_bad_ones(const Slot* slot) noexcept nogil:
+    """Whether a segment is to be written again, since it is damaged or for the sake of its key."""
+    cdef size_t at
+    for at in range(slot.segment_count):
+        if slot.segments[at].bytes == 0:
+            return True
+    return False
+
+
 cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nogil:
     """Save a stream as it is now.
 
     Args:
-        is_synced: The log is to be told. Who keeps segments elsewhere gets only such ones.
+        is_synced: The log is to be told. It is also where one that it knows is written again, and where others keep segments.
     """
     cdef SegmentJob* job = <SegmentJob*> calloc(1, sizeof(SegmentJob))
     cdef Group* group = slot.group
@@ -230,7 +239,7 @@ cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nog
     job.save.rewrites_max = REWRITES_MAX if slot.stream.limits.storage_kind else 0
     job.save.keeps_all = slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX
     job.storage_kind = slot.stream.limits.storage_kind
-    job.is_synced = is_synced or job.storage_kind != 0
+    job.is_synced = is_synced or job.storage_kind != 0 or _has_bad_ones(slot)
     job.synced_below = slot.synced_below
     if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
         segment_job_free(job)
@@ -440,17 +449,13 @@ cdef bint _may_be_said(const Replica* replica, uint64_t index) noexcept nogil:
 cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogil:
     """Whether a segment can be written again now that is damaged, or was not written with the key of now."""
     cdef const Replica* replica = slot.group.replica
-    cdef size_t at
     if slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX:
         return False
     if slot.stream.limits.storage_kind and engine.rekeying in (REKEYING_OVER, REKEYING_REMOVES):
         return False
     if replica != NULL and not _may_be_said(replica, replica.raft.applied):
         return False
-    for at in range(slot.segment_count):
-        if slot.segments[at].bytes == 0:
-            return True
-    return False
+    return _has_bad_ones(slot)
 
 
 cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
@@ -460,8 +465,10 @@ cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
         return True
     if not job.is_done:
         return False
-    if slot.group.replica != NULL and not _may_be_said(slot.group.replica, job.index):
-        # A later state has come meanwhile, or it is not known any more who were members then.
+    if slot.group.replica != NULL and (
+        not _may_be_said(slot.group.replica, job.index) or (job.is_synced and _waits_for_others(slot.group.replica))
+    ):
+        # A later state has come meanwhile, or it is not known any more who were members then, or that something is lost.
         _remove_written(engine, job)
         slot.job = NULL
         segment_job_free(job)
@@ -472,8 +479,18 @@ cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
     return True
 
 
+cdef bint _waits_for_others(const Replica* replica) noexcept nogil:
+    """Whether something is lost here that others may have: a state that was kept now would not show it, as segments and log do."""
+    return replica.raft.is_faulty and replica.raft.peer_count > 1
+
+
 cdef bint replica_is_held(const Engine* engine, const Slot* slot) noexcept nogil:
-    """Whether a stream stays in the log as it is until it is asked again: since it can't be applied, or its state is fetched."""
+    """Whether a stream stays in the log until it is asked again: it can not be saved, its state is fetched, or others have to say it."""
+    return _is_held(engine, slot) or _waits_for_others(slot.group.replica)
+
+
+cdef bint _is_held(const Engine* engine, const Slot* slot) noexcept nogil:
+    """Whether a stream can't be saved, or should not, since it can't be applied or its state is fetched."""
     cdef const Replica* replica = slot.group.replica
     if replica.is_held or replica.snapshot_index:
         return True
@@ -544,7 +561,7 @@ cdef bint _may_begin(const Engine* engine, const Slot* slot) noexcept nogil:
     if replica == NULL:
         return True
     # There is a later state than the one that is kept.
-    return slot.load == NULL and replica.raft.applied > replica.raft.log.snapshot_index and not replica_is_held(engine, slot)
+    return slot.load == NULL and replica.raft.applied > replica.raft.log.snapshot_index and not _is_held(engine, slot)
 
 
 cdef void _begin_sparse(Engine* engine) noexcept nogil:
@@ -587,7 +604,7 @@ cdef void _begin_unsaid(Engine* engine) noexcept nogil:
         if slot != NULL and slot.unsaid_ns and (oldest == NULL or slot.unsaid_ns < oldest.unsaid_ns):
             oldest = slot
     if oldest != NULL and engine.now_ns >= oldest.unsaid_ns + engine.unsaid_max_ns:
-        if _may_begin(engine, oldest):
+        if _may_begin(engine, oldest) and (oldest.group.replica == NULL or not replica_is_held(engine, oldest)):
             segments_save(engine, oldest, True)
             engine.spilling = oldest.number if oldest.job != NULL else 0
         else:
