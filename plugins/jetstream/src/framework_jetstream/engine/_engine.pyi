@@ -54,7 +54,7 @@ class Engine:
         scrub_bytes_per_s: int = ...,
         scrub_interval_ns: int = ...,
         log_bytes: int = ...,
-        unsaid_max_ns: int = ...,
+        unsaid_max_ns: int | None = ...,
     ) -> None: ...
     @property
     def is_rekeying(self) -> bool: ...

@@ -116,7 +116,7 @@ cdef enum:
     CACHE_BYTES = 1 << 25
     LOG_BYTES = 1 << 29
     LOG_FILE_BYTES = 1 << 26
-    UNSAID_MAX_NS = 30000000000
+    UNSAID_MAX_S = 30
     # By then the kernel has written what was left to it, where nobody has set it otherwise, and a sync costs little.
     SPIN_NS = 50000
     # About what it takes to be woken: 13,000 synchronous publishes a second without, 33,000 with it.
@@ -593,7 +593,7 @@ cdef class Engine:
     def use_segments(
         self, jobs: SegmentJobs, segment_bytes: int = SEGMENT_BYTES, small_bytes: int = SMALL_STREAM_BYTES,
         cache_bytes: int = CACHE_BYTES, scrub_bytes_per_s: int = 0, scrub_interval_ns: int = 0, log_bytes: int = LOG_BYTES,
-        unsaid_max_ns: int = UNSAID_MAX_NS,
+        unsaid_max_ns: int | None = None,
     ) -> None:
         """Let somebody write segments, and read them; once, before any turn, with a log.
 
@@ -606,7 +606,7 @@ cdef class Engine:
             scrub_interval_ns: From the begin of reading all of it to the next one.
             log_bytes: So long the log may be, beside twice what lives of small streams, until files of it are given up; all but one of
                 them wait then to be written anew.
-            unsaid_max_ns: So long messages that memory had no place for are in no synced segment, but in the log.
+            unsaid_max_ns: So long messages that memory had no place for are in no synced segment, but in the log; None: 30 s.
         """
         self.jobs = jobs
         jobs.begin(&self.state)
@@ -618,7 +618,7 @@ cdef class Engine:
         self.state.small_bytes = small_bytes
         self.state.log_files = <int64_t> max(log_bytes // self.state.log.file_bytes, 2)
         self.state.log.retired_max = self.state.log_files - 1
-        self.state.unsaid_max_ns = unsaid_max_ns
+        self.state.unsaid_max_ns = UNSAID_MAX_S * <int64_t> SECOND_NS if unsaid_max_ns is None else unsaid_max_ns
         self.state.scrub.bytes_per_s = scrub_bytes_per_s
         self.state.scrub.interval_ns = scrub_interval_ns
 
