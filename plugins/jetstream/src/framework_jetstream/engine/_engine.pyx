@@ -792,7 +792,12 @@ cdef class Engine:
         return self._settle_groups()
 
     cdef bint _replay_to_update(self, LogEntry* entry, Text* description) noexcept nogil:
+        cdef uint64_t file = 0
         while self.state.committer.committed(self.state.committer.self, entry):
+            if entry.file != file:
+                # What the files before it had is elsewhere now.
+                log_forget(self.state.log)
+                file = entry.file
             if entry_is_update(entry, description) or state_is_update(&self.state, entry, description):
                 return True
             entry_apply(&self.state, entry)

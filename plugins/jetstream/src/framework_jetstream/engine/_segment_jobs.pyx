@@ -492,13 +492,15 @@ cdef class SegmentThread(SegmentJobs):
         return segment_file_end(&it, error)
 
     cdef int _sync_earlier(self, SegmentJob* job) noexcept nogil:
-        """Sync what earlier saves have left; errno, 0: done."""
+        """Sync what earlier saves have left, then names; errno, 0: done."""
         cdef const SegmentRow* rows = <const SegmentRow*> job.save.rows.chars
         cdef size_t at
         cdef int error = 0
         for at in range(job.save.rows.used // sizeof(SegmentRow)):
             if job.synced_below <= rows[at].file < job.save.first_file and not error:
                 error = self._sync_file(job.save.group, rows[at].file)
+        if not error and fsync(self.folder):
+            error = errno
         job.spoils_unsynced = error != 0 and not self.is_stopping
         return error
 
@@ -561,8 +563,6 @@ cdef class SegmentThread(SegmentJobs):
             return job.save.error if job.save.error else ENOMEM
         if not error and job.is_synced:
             error = self._sync_earlier(job)
-        if not error and job.is_synced and fsync(self.folder):
-            error = errno
         if not error and job.storage_kind and self.place.asks_fd >= 0:
             for file in range(job.save.first_file, job.save.next_file):
                 _ask(&self.place, ASK_KEEP, job.storage_kind, job.save.group, file)

@@ -241,12 +241,15 @@ cdef void _begin(Engine* engine) noexcept nogil:
 cdef void trim_turn(Engine* engine) noexcept nogil:
     """Begin to give up files where that is worth it, and go on with it."""
     segments_turn(engine)
-    if engine.log.file == NULL or engine.log.failed:
+    if engine.log.failed:
+        return
+    if not engine.trim_before or engine.now_ns < engine.trim_again_ns:
+        # Also behind a start, when nothing is to be written yet.
+        segments_spill(engine)
+    if engine.log.file == NULL:
         return
     if engine.sharings:
         shares_turn(engine)
-    if not engine.trim_before or engine.now_ns < engine.trim_again_ns:
-        segments_spill(engine)
     if not engine.trim_before:
         if engine.rekeying:
             _rekey(engine)
