@@ -794,13 +794,13 @@ cdef class Engine:
     cdef bint _replay_to_update(self, LogEntry* entry, Text* description) noexcept nogil:
         cdef uint64_t file = 0
         while self.state.committer.committed(self.state.committer.self, entry):
-            if entry.file != file:
-                # What the files before it had is elsewhere now.
-                log_forget(self.state.log)
-                file = entry.file
             if entry_is_update(entry, description) or state_is_update(&self.state, entry, description):
                 return True
             entry_apply(&self.state, entry)
+            if entry.file != file:
+                # What the files before it had is elsewhere now; not before, since it may be the last of its own.
+                log_forget(self.state.log)
+                file = entry.file
         return False
 
     cdef _replay_update(self, LogEntry* entry, Text description, update):
