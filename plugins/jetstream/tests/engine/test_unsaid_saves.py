@@ -12,12 +12,16 @@ from framework_jetstream.log import Effect
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import test_engine_simulation
 from test_engine_simulation import SECOND_NS, UNSAID_MAX_NS, payload_of
 from test_reading import Evicted
 
 MESSAGES = 300
 LOG_BYTES = 1 << 30
 """So that it gives up no files."""
+LARGE_FILE_BYTES = 1 << 20
+LARGE = 600_000
+"""Bytes of a message of which only one is in such a file."""
 
 
 class Unsaid(Evicted):
@@ -144,3 +148,18 @@ def test_what_can_not_be_synced_is_written_again(unsaid: Unsaid) -> None:
     unsaid.cut_power()
     assert unsaid.held() == before
     assert not unsaid.damage
+
+
+def test_a_file_of_the_log_stays_in_memory_until_its_only_entry_is_applied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(test_engine_simulation, "FILE_BYTES", LARGE_FILE_BYTES)
+    stream = made()
+    for number in range(1, 7):
+        stream.port.tell(1, [(b"s.>", b"s.1", b"r.1", b"", payload_of(number).ljust(LARGE))])
+        stream.go_on(4)
+    assert len([name for name in stream.disk.names() if name.endswith(".log")]) >= 6
+
+    stream.cut_power()
+    found = [stream.get_message(seq)[2] for seq in range(1, 7)]
+    assert [text[-LARGE:].rstrip() for text in found] == [payload_of(it) for it in range(1, 7)]
