@@ -197,7 +197,6 @@ cdef struct Log:
     uint64_t first_file_synced  # the same, as the disk knows
     LogRetired* retired
     size_t retired_count
-    size_t retired_max  # so many wait to be written anew
     size_t retired_room
     LogBlock* spare_blocks
     uint64_t spare_bytes

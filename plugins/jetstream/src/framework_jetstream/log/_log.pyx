@@ -20,7 +20,6 @@ cdef extern from "pthread.h" nogil:
 
 cdef enum:
     BLOCK_BYTES = 1 << 20
-    RETIRED_MAX = 2  # if nobody says anything else
 
 
 cdef void* room_for(void** items, size_t* room, size_t count, size_t size) noexcept nogil:
@@ -114,7 +113,6 @@ cdef Log* log_new(uint64_t file_bytes, uint64_t round_bytes_max, uint64_t salt, 
     if log != NULL:
         pthread_mutex_init(&log.lock, NULL)
         log.file_bytes = file_bytes
-        log.retired_max = RETIRED_MAX
         log.round_bytes_max = round_bytes_max
         log.salt = salt
         log.syncs_always = syncs_always

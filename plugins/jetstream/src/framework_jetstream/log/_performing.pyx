@@ -13,6 +13,10 @@ cdef extern from "pthread.h" nogil:
     int pthread_mutex_lock(pthread_mutex_t* mutex)
     int pthread_mutex_unlock(pthread_mutex_t* mutex)
 
+cdef enum:
+    RETIRED_MAX = 2  # files that wait to be written anew
+
+
 cdef LogRound* _mark(Log* log) noexcept nogil:
     """Say on the disk that what was synced was: then damage in it is not taken for a torn write, if nothing more comes."""
     cdef LogRound* it
@@ -81,7 +85,7 @@ cdef void _take_off(Log* log, LogRound* it) noexcept nogil:
 
 cdef bint _has_too_many(Log* log) noexcept nogil:
     """Whether a retired file is one too many, or is not to be used again."""
-    return log.retired_count > log.retired_max or _must_one_go(log)
+    return log.retired_count > RETIRED_MAX or _must_one_go(log)
 
 
 cdef LogRound* log_take_round(Log* log, bint rests) noexcept nogil:
