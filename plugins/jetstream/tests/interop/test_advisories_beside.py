@@ -31,16 +31,29 @@ class Listener:
 
     def __init__(self, client):
         self._client = client
+        self._passed_over = []
+        """What came before what was waited for: two events may come in either order."""
         client.log_in(user="a", **{"pass": "a"})
         client.send(b"SUB $JS.EVENT.> 1\r\n")
         client.flush()
 
     def hear(self, subject):
-        """Return subject and event of the next one whose subject begins so; audits are left out."""
-        while True:
-            operation = self._client.read()
-            if operation.verb == b"MSG" and operation.subject.startswith(subject):
+        """Return subject and event of the next one whose subject begins so."""
+        for at, operation in enumerate(self._passed_over):
+            if operation.subject.startswith(subject):
+                del self._passed_over[at]
                 return operation.subject.decode(), json.loads(operation.body)
+        while True:
+            try:
+                operation = self._client.read()
+            except TimeoutError as none:
+                none.add_note(f"no {subject}; others: {[it.subject for it in self._passed_over]}")
+                raise
+            if operation.verb != b"MSG":
+                continue
+            if operation.subject.startswith(subject):
+                return operation.subject.decode(), json.loads(operation.body)
+            self._passed_over.append(operation)
 
 
 def same(document):
@@ -86,9 +99,11 @@ def play(servers, log_in):
         for server in servers:
             with server.client() as one, server.client() as other:
                 listener, user = Listener(one), log_in(other, user="a", **{"pass": "a"})
-                steps(user)
-                heard.append([listener.hear(subject) for subject in subjects])
-                user.remove_streams()
+                try:
+                    steps(user)
+                    heard.append([listener.hear(subject) for subject in subjects])
+                finally:
+                    user.remove_streams()
         return heard
 
     return go
