@@ -98,8 +98,8 @@ class Judge:
     """Sequences of messages that may be deleted."""
     deleted: set[int] = field(default_factory=set)
     """Sequences of which somebody was told that they are."""
-    settled: set[int] = field(default_factory=set)
-    """Sequences whose acknowledgement was answered."""
+    settled: dict[int, int] = field(default_factory=dict)
+    """By sequences whose acknowledgement was answered: the term of who answered last."""
     leaders: dict[tuple[int, int], int] = field(default_factory=dict)
     """By number and term."""
     entries: dict[int, bytes] = field(default_factory=dict)
@@ -148,6 +148,15 @@ class Judge:
             return
         demand(payload == payload_of(number), f"sequence {seq} has other bytes")
         demand(self.acked.get(number, seq) == seq, f"message {number} is sequence {seq}")
+
+    def delivered_by(self, seq: int, term: int) -> None:
+        """Take up that a message came from who leads the consumer in a term.
+
+        Who was cut off, and has not heard that another leads, may deliver what was settled there.
+        """
+        is_settled = self.settled.get(seq, term + 1) <= term
+        demand(not is_settled, f"{seq} comes after its acknowledgement")
+        self.delivered += 1
 
     def leads(self, number: int, term: int, server: int) -> None:
         demand(self.leaders.setdefault((number, term), server) == server, "two leaders in a term")
@@ -277,7 +286,7 @@ class ReplicatedServer:
         self.is_up, self.is_paused, self.round, self.job = True, False, None, None
         self.stream, self.consumer = 1, 2
         self.control = restored.groups.get("C", CONTROL)
-        self.applied, self.leads_control = 0, False
+        self.applied, self.leads_control, self.consumer_term = 0, False, 0
         self.state = b""
         """What the entries of the control group have led to: all of them, one a line."""
         self.said_digests: tuple[int, list[tuple[int, int]]] | None = None
@@ -612,6 +621,8 @@ class ReplicatedServer:
                 self.judge.says(self.id, {it for (it,) in struct.iter_unpack("=Q", data)})
             if asked == -(STREAM_EVENTS + self.stream) and status == Event.FOLLOWS:
                 self.judge.differing.pop(self.id, None)
+            if asked == -self.consumer and status == Event.LEADS:
+                self.consumer_term = numbers[0]
             if asked < 0 and status == Event.LEADS:
                 self.judge.leads(
                     -asked % 2**43 if -asked < CONTROL_EVENTS else 0, numbers[0], self.id
@@ -669,12 +680,12 @@ class ReplicatedServer:
                 self.judge.stored(int(target[2:]), answer["seq"])
         elif target == b"pull" and reply:
             seq = int(reply.split(b".")[5])
-            demand(seq not in self.judge.settled, f"{seq} comes after its acknowledgement")
+            self.judge.delivered_by(seq, self.consumer_term)
             self.judge.received(seq, payload)
-            self.judge.delivered += 1
             self.delivered[seq] = reply
         elif target in self.asked_acks:
-            self.judge.settled.add(self.asked_acks.pop(target))
+            seq = self.asked_acks.pop(target)
+            self.judge.settled[seq] = max(self.judge.settled.get(seq, 0), self.consumer_term)
 
     # -- work
 

@@ -136,6 +136,16 @@ def test_who_has_lost_something_gets_it_back_while_others_have_damage_too(first:
     assert seen["beyond repair"] <= BEYOND_REPAIR_MAX
 
 
+@pytest.mark.parametrize("seed", [1223, 1846, 1872, 1911, 1915, 2141, 2142])
+def test_seeds_in_which_a_state_with_something_missing_was_kept(seed: int) -> None:
+    ReplicatedCluster(seed, scrubs=True).run()
+
+
+@pytest.mark.parametrize("seed", [1947, 2267])
+def test_seeds_in_which_who_was_cut_off_delivered_what_was_settled_elsewhere(seed: int) -> None:
+    ReplicatedCluster(seed, scrubs=True).run()
+
+
 @pytest.mark.parametrize("seed", [146, 173, 254, 256, 285, 327, 505])
 def test_seeds_in_which_a_server_had_all_and_could_not_give_it(seed: int) -> None:
     ReplicatedCluster(seed, hides=True).run()

@@ -88,11 +88,19 @@ def apply(model: Model, order: int, operation: tuple) -> None:
             model[group].term, model[group].vote = term, vote
 
 
+def lacks(state: bytes) -> bool:
+    """Return whether a snapshot is said to miss something: every other one, by what it is."""
+    return state[:1] > b"\x7f"
+
+
 def seen_of(model: Model) -> dict:
     """Return what an opened log shows of a model."""
     return {
         number: (
-            (it.description, it.last_index, it.term, it.vote, it.snapshot_index, it.snapshot),
+            (
+                *(it.description, it.last_index, it.term, it.vote),
+                *(it.snapshot_index, it.snapshot, lacks(it.snapshot)),
+            ),
             {index: parts for index, (_, parts) in it.entries.items() if index > it.snapshot_index},
         )
         for number, it in model.items()
@@ -249,7 +257,8 @@ class Simulation:
         elif chance < 0.90 and it.last_index > it.snapshot_index:
             index = rng.randint(it.snapshot_index + 1, it.last_index)
             state = rng.randbytes(20)
-            self.say(log.snapshot(group, index, state), "snapshot", group, index, state)
+            done = log.snapshot(group, index, state, lacks=lacks(state))
+            self.say(done, "snapshot", group, index, state)
         elif chance < 0.93 and self.cuts and it.last_index > it.snapshot_index:
             index = rng.randint(it.snapshot_index + 1, it.last_index)
             self.say(log.cut(group, index), "cut", group, index)
@@ -272,7 +281,7 @@ class Simulation:
         file = self.log.file
         for number, it in sorted(self.model.items()):
             state = self.rng.randbytes(9)
-            done = self.log.snapshot(number, it.last_index, state)
+            done = self.log.snapshot(number, it.last_index, state, lacks=lacks(state))
             self.say(done, "snapshot", number, it.last_index, state)
             if not done:
                 return
@@ -329,7 +338,10 @@ class Simulation:
         for number in self.log.groups():
             it = self.log.group(number)
             found[number] = (
-                (it.description, it.last_index, it.term, it.vote, it.snapshot_index, it.snapshot),
+                (
+                    *(it.description, it.last_index, it.term, it.vote),
+                    *(it.snapshot_index, it.snapshot, it.lacks),
+                ),
                 {},
             )
         for entry in entries:

@@ -94,6 +94,7 @@ cdef bint replicated_join(Engine* engine, Group* group, const Command* command) 
         return False
     # One that is led here no more is again what its entries say.
     group.replica.keeps_bytes = group.consumer != NULL
+    group.replica.is_control = group.slot == NULL and group.consumer == NULL
     return group.slot == NULL or slot_compares(group.slot)
 
 

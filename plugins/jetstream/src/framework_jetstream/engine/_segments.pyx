@@ -337,15 +337,16 @@ cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
     cdef Group* group = slot.group
     cdef size_t length
     cdef char* text = segments_text(slot, &length)
+    cdef uint64_t index = slot.job.index
     cdef bint done
     if text == NULL:
         return False
-    if group.replica != NULL and slot.job.index == group.replica.raft.log.snapshot_index:
+    if group.replica != NULL and index == group.replica.raft.log.snapshot_index:
         done = replica_restate(engine.replicas, group.replica, text, <uint32_t> length)
     elif group.replica != NULL:
-        done = replica_snapshot(engine.replicas, group.replica, slot.job.index, text, <uint32_t> length, tail_bytes(engine, slot))
+        done = replica_snapshot(engine.replicas, group.replica, index, text, <uint32_t> length, tail_bytes(engine, slot))
     else:
-        done = log_snapshot(engine.log, group.number, slot.job.index, log_group(engine.log, group.number).term, text, <uint32_t> length)
+        done = log_snapshot(engine.log, group.number, index, log_group(engine.log, group.number).term, text, <uint32_t> length, False)
     engine.has_appended = True
     free(text)
     return done

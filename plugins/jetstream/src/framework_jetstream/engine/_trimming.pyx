@@ -122,7 +122,8 @@ cdef bint _is_worth_it(Engine* engine) noexcept nogil:
 
 cdef bint _snapshot(Engine* engine, Group* group) noexcept nogil:
     """Say that entries before the one that has all are needed no more; False: there is no room now."""
-    if group.saved_at and log_snapshot(engine.log, group.number, group.saved_at - 1, log_group(engine.log, group.number).term, NULL, 0):
+    cdef uint64_t term = log_group(engine.log, group.number).term
+    if group.saved_at and log_snapshot(engine.log, group.number, group.saved_at - 1, term, NULL, 0, False):
         group.saved_at = 0
         engine.has_appended = True
     return group.saved_at == 0

@@ -22,8 +22,9 @@ cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart*
 # Its file is held (`_committed.pxd`). False: refused.
 cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogPlace* place) noexcept nogil
 # Entries of the group up to `index`, which was of `term`, live elsewhere, synced; `state` is given back when the log is opened.
+# `lacks`: something is missing in it, which others may have.
 cdef bint log_snapshot(
-    Log* log, uint32_t group, uint64_t index, uint64_t term, const char* state, uint32_t length
+    Log* log, uint32_t group, uint64_t index, uint64_t term, const char* state, uint32_t length, bint lacks
 ) noexcept nogil
 # Entries from `first_index` on are void.
 cdef bint log_cut(Log* log, uint32_t group, uint64_t first_index) noexcept nogil

@@ -7,7 +7,7 @@ from framework_jetstream.log._log cimport LOG_FAILED, LOG_TOO_LARGE, LOG_UNKNOWN
 from framework_jetstream.log._log_files cimport make_room
 from framework_jetstream.log._log_groups cimport group_begin_anew, group_make, keep_text, log_group
 from framework_jetstream.log._record cimport (
-    CLOSED, CUT, HARD_STATE, HAS_LOST, RECORD_BYTES_MAX, SNAPSHOT, GroupState, PartHead, RecordHead,
+    CLOSED, CUT, HARD_STATE, HAS_LOST, LACKS, RECORD_BYTES_MAX, SNAPSHOT, GroupState, PartHead, RecordHead,
 )
 from framework_jetstream.log._rounds cimport group_write, record_copy, record_write
 from framework_jetstream.log._seals cimport tags_of_record, tags_room
@@ -127,6 +127,7 @@ cdef bint log_group_become(
         ):
             it.snapshot_index = it.last_index
             it.snapshot_term = it.last_term
+            it.lacks = False
             done = group_write(log, it, 0)
         else:
             log.failed = ENOMEM
@@ -163,7 +164,7 @@ cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil:
 
 
 cdef bint log_snapshot(
-    Log* log, uint32_t group, uint64_t index, uint64_t term, const char* state, uint32_t length
+    Log* log, uint32_t group, uint64_t index, uint64_t term, const char* state, uint32_t length, bint lacks
 ) noexcept nogil:
     cdef LogGroup* it
     cdef LogPart part
@@ -173,9 +174,10 @@ cdef bint log_snapshot(
     part.goes_on = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
-    if it != NULL and _say(log, SNAPSHOT, 0, group, term, index, &part, 1):
+    if it != NULL and _say(log, SNAPSHOT, LACKS if lacks else 0, group, term, index, &part, 1):
         it.snapshot_index = index
         it.snapshot_term = term
+        it.lacks = lacks
         if index > it.last_index:
             it.last_index = index
             it.last_term = term

@@ -115,9 +115,14 @@ cdef class Log:
         free(items)
         return index
 
-    def snapshot(self, uint32_t group, uint64_t index, bytes state=b"", *, uint64_t term=1):
-        """Say that entries up to `index`, which is of `term`, live elsewhere. Returns False when it is refused."""
-        return log_snapshot(self.log, group, index, term, state, <uint32_t> len(state))
+    def snapshot(self, uint32_t group, uint64_t index, bytes state=b"", *, uint64_t term=1, bint lacks=False):
+        """Say that entries up to `index`, which is of `term`, live elsewhere. Returns False when it is refused.
+
+        Args:
+            state: What they have led to.
+            lacks: Whether something is missing in it.
+        """
+        return log_snapshot(self.log, group, index, term, state, <uint32_t> len(state), lacks)
 
     def cut(self, uint32_t group, uint64_t first_index):
         """Make entries from an index on void. Returns False when it is refused."""
@@ -144,6 +149,7 @@ cdef class Log:
             description=it.description[:it.description_bytes],
             snapshot=it.snapshot[:it.snapshot_bytes],
             has_lost=bool(it.has_lost),
+            lacks=bool(it.lacks),
             is_doubted=bool(it.is_doubted),
         )
 

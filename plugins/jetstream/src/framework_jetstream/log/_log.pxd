@@ -123,6 +123,7 @@ cdef struct LogGroup:
     uint32_t snapshot_bytes
     void* owner  # whose it is in this process: for who appends
     bint has_lost  # what it had is lost, and it began anew
+    bint lacks  # something is missing in its snapshot, which others may have
     bint is_doubted  # when the log was opened: some of it is missing, or may be
     uint64_t stated_after  # so many damages of nobody knows which group there were before it was said how it is
     uint64_t read_to  # index up to which all entries are there

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from framework_jetstream.log._log cimport Log, LogCut, LogGroup, room_for
-from framework_jetstream.log._record cimport CLOSED, HAS_LOST, GroupState, PartHead, RecordHead, record_bytes
+from framework_jetstream.log._record cimport CLOSED, HAS_LOST, LACKS, GroupState, PartHead, RecordHead, record_bytes
 
 
 cdef inline size_t _slot(LogGroup** groups, size_t mask, uint32_t group) noexcept nogil:
@@ -79,6 +79,7 @@ cdef bint group_take(LogGroup* group, const char* record) noexcept nogil:
     memcpy(&state, text, sizeof(GroupState))
     group.is_open = not head.flags & CLOSED
     group.has_lost = head.flags & HAS_LOST != 0
+    group.lacks = head.flags & LACKS != 0
     group.last_index = state.last_index
     group.last_term = state.last_term
     group.term = state.term
@@ -113,5 +114,5 @@ cdef bint group_begin_anew(Log* log, LogGroup* group) noexcept nogil:
     group.last_index = group.last_term = group.vote = group.snapshot_index = group.snapshot_term = 0
     group.snapshot_bytes = 0
     group.has_lost = True
-    group.is_doubted = False
+    group.lacks = group.is_doubted = False
     return True

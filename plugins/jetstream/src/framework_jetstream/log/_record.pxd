@@ -41,10 +41,11 @@ cdef enum:  # kinds of records
     EMPTY = 8  # an entry of Raft: the first one of a leader
     MEMBERS = 9  # an entry of Raft: who belongs to the group
 
-cdef enum:  # flags of GROUP, HAS_LOST of HARD_STATE as well
+cdef enum:  # flags of GROUP, HAS_LOST of HARD_STATE as well, LACKS of SNAPSHOT
     CLOSED = 1
     RESTATED = 2
     HAS_LOST = 4  # what the group had here is lost: of what is before the first one of them nothing counts (`raft/_losses.pyx`)
+    LACKS = 8  # something is missing in the state that is kept, which others may have
 
 
 cdef packed struct FileHead:

@@ -21,7 +21,7 @@ from framework_jetstream.log._log cimport Log, LogDamage, LogFile, LogGroup, Log
 from framework_jetstream.log._log_files cimport log_begin
 from framework_jetstream.log._log_groups cimport group_cut, group_make, group_take, log_group
 from framework_jetstream.log._record cimport (
-    CLOSED, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_ENCRYPTED, GROUP, HARD_STATE, HAS_LOST, RESTATED, SECTOR_BYTES, SNAPSHOT,
+    CLOSED, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_ENCRYPTED, GROUP, HARD_STATE, HAS_LOST, LACKS, RESTATED, SECTOR_BYTES, SNAPSHOT,
     FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, head_sum, is_entry, place_sum, record_bytes, record_is_good,
     round_is_good, rounded,
 )
@@ -191,6 +191,7 @@ cdef void _take_snapshot(Scan* scan, LogGroup* group, const RecordHead* head) no
     group.snapshot_bytes = part.length
     group.snapshot_index = head.index
     group.snapshot_term = head.term
+    group.lacks = head.flags & LACKS != 0
     if head.index > group.last_index:
         group.last_index = head.index
         group.last_term = head.term

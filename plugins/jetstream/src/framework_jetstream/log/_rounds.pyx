@@ -8,7 +8,7 @@ from posix.uio cimport iovec
 
 from framework_jetstream.log._log cimport Log, LogFile, LogGroup, LogPart, LogRound, block_room, room_for
 from framework_jetstream.log._record cimport (
-    GROUP, HAS_LOST, ROUND_MAGIC, SECTOR_BYTES, GroupState, RecordHead, RoundHead, head_sum, place_sum, record_bytes, rounded,
+    GROUP, HAS_LOST, LACKS, ROUND_MAGIC, SECTOR_BYTES, GroupState, RecordHead, RoundHead, head_sum, place_sum, record_bytes, rounded,
 )
 from framework_jetstream.log._records cimport record_fill, record_length
 from framework_jetstream.log._seals cimport tags_of_pieces, tags_of_record
@@ -159,4 +159,5 @@ cdef bint group_write(Log* log, LogGroup* group, uint16_t flags) noexcept nogil:
     parts[1].length = group.description_bytes
     parts[2].chars = group.snapshot
     parts[2].length = group.snapshot_bytes
-    return record_write(log, GROUP, flags | (HAS_LOST if group.has_lost else 0), group.id, group.term, group.last_index, parts, 3)
+    flags |= (HAS_LOST if group.has_lost else 0) | (LACKS if group.lacks else 0)
+    return record_write(log, GROUP, flags, group.id, group.term, group.last_index, parts, 3)

@@ -111,6 +111,8 @@ class GroupState(Struct, frozen=True):
     """What the group begins with, at `snapshot_index`."""
     has_lost: bool = False
     """What it had once is lost, and it began anew."""
+    lacks: bool = False
+    """Something is missing in the snapshot, which others may have."""
     is_doubted: bool = False
     """When the log was read, some of it was missing, or may have been."""
 

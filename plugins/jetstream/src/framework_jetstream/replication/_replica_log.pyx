@@ -229,10 +229,14 @@ cdef char* _kept_text(const RaftMembers* members, const char* state, size_t leng
 cdef bint snapshot_keep(
     Replicas* replicas, Replica* replica, uint64_t index, uint64_t term, const RaftMembers* members, const char* state, size_t length
 ) noexcept nogil:
-    """Keep the state up to an index in the log; False: it has no room now."""
+    """Keep the state up to an index in the log; False: it has no room now.
+
+    Where something is missing in it the log remembers that: after a start it could not be seen any more.
+    """
+    cdef bint lacks = replica.raft.is_faulty and not replica.is_control
     cdef uint32_t kept_bytes
     cdef char* text = _kept_text(members, state, length, &kept_bytes)
-    cdef bint done = text != NULL and log_snapshot(replicas.log, replica.number, index, term, text, kept_bytes)
+    cdef bint done = text != NULL and log_snapshot(replicas.log, replica.number, index, term, text, kept_bytes, lacks)
     free(text)
     return done
 

@@ -71,6 +71,7 @@ cdef struct Replica:
     uint64_t placed_end
     uint64_t bytes_first  # the first of them that may still have its bytes here
     bint keeps_bytes  # all of them stay
+    bint is_control  # it never begins anew (`engine/_anew.pyx`)
     Wanted wanted
     DurableWrite* writes
     uint32_t write_count  # at most WRITES_MAX

@@ -134,6 +134,7 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
     replicas.replicas[at] = made
     replicas.count += 1
     if made.snapshot_index:
+        made.raft.is_faulty = group.lacks and kept.count > 1
         _applies(replicas, made)
     if group.has_lost:
         raft_lose(made.raft)
