@@ -17,7 +17,7 @@ from tests.torture.history import Stored
 from tests.torture.publisher import Asker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from framework.testing.server_process import ServerProcess
@@ -31,6 +31,8 @@ REAL_CONFIG = """jetstream {{ store_dir: "{store}" }}
 accounts {{ $SYS {{ users: [ {{ user: sys, password: x }} ] }} }}
 """
 WAIT_S = 60.0
+ASKED_AT_ONCE = 100
+"""Messages of the stream."""
 AGAIN_S = 0.02
 
 
@@ -148,16 +150,19 @@ class TorturedCluster:
         """Return what who leads the stream has."""
         state = until("the state is known", lambda: self.info().get("state"))
         found = []
-        for seq in range(state["first_seq"], state["last_seq"] + 1):
-            wanted = json.dumps({"seq": seq}).encode()
+        for first in range(state["first_seq"], state["last_seq"] + 1, ASKED_AT_ONCE):
+            seqs = range(first, min(first + ASKED_AT_ONCE, state["last_seq"] + 1))
+            wanted = [json.dumps({"seq": it}).encode() for it in seqs]
 
-            def get(wanted: bytes = wanted) -> dict[str, Any]:
-                said = self.asker.ask(f"$JS.API.STREAM.MSG.GET.{STREAM}", wanted)
-                code = (said.get("error") or {}).get("code")
-                return said if said and code != 503 else {}
+            def get(wanted: Sequence[bytes] = wanted) -> list[dict[str, Any]]:
+                said = self.asker.ask_all(f"$JS.API.STREAM.MSG.GET.{STREAM}", wanted)
+                codes = [(it.get("error") or {}).get("code") for it in said]
+                return said if all(said) and 503 not in codes else []
 
-            said = until(f"message {seq} is told", get)
-            if "message" in said:
+            told = until(f"messages from {first} on are told", get)
+            for seq, said in zip(seqs, told, strict=True):
+                if "message" not in said:
+                    continue
                 message = said["message"]
                 headers = base64.b64decode(message.get("hdrs", "")).decode()
                 name = headers.partition("Nats-Msg-Id: ")[2].partition("\r\n")[0]
@@ -168,19 +173,20 @@ class TorturedCluster:
         """Return what each server has, when it leads the stream."""
         found: dict[str, list[Stored]] = {}
 
-        def all_have_led() -> bool:
+        def another_leads() -> str:
             leader = self.leader()
             if leader not in found:
-                found[leader] = self.messages()
-                if self.leader() != leader:
-                    del found[leader]  # it was read from two of them
-            rest = [it for it in NAMES if it not in found]
-            if rest:
-                wanted = json.dumps({"placement": {"preferred": rest[0]}}).encode()
-                self.asker.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{STREAM}", wanted)
-            return not rest
+                return leader
+            left = next(it for it in NAMES if it not in found)
+            wanted = json.dumps({"placement": {"preferred": left}}).encode()
+            self.asker.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{STREAM}", wanted)
+            return ""
 
-        until("each server has led the stream", all_have_led, 2 * WAIT_S)
+        while len(found) < len(NAMES):
+            leader = until("a server leads the stream that has not yet", another_leads)
+            read = self.messages()
+            if self.leader() == leader:  # else it was read from two of them
+                found[leader] = read
         return [found[it] for it in NAMES]
 
     def stop(self) -> None:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 ANSWER_S = 1.0
 """After which a message is published once more, with the same id."""
 BETWEEN_S = 0.004
-"""Between two messages: all of them are read again, one by one, from each server."""
+"""Between two messages: all of them are read again from each server."""
 PAUSE_S = 0.02
 """After a refusal."""
 
 
 class Asker:
-    """A client with one question at a time; at another server after each that is not answered.
+    """A client that asks, and goes on to another server where it is not answered.
 
     Args:
         ports: Of the servers, for clients.
@@ -40,12 +40,19 @@ class Asker:
 
     def ask(self, subject: str, payload: bytes = b"", message_id: str = "") -> dict[str, object]:
         """Return an answer, which is JSON; nothing: there is none."""
+        return self.ask_all(subject, [payload], message_id)[0]
+
+    def ask_all(
+        self, subject: str, payloads: Sequence[bytes], message_id: str = ""
+    ) -> list[dict[str, object]]:
+        """Return the answers to questions that are asked at once, in their order."""
+        found: list[dict[str, object]] = [{} for _ in payloads]
         try:
-            return self._ask(self._connected(), subject, payload, message_id)
+            self._ask(self._connected(), subject, payloads, message_id, found)
         except (OSError, AssertionError):
             self.close()
             self._at += 1
-            return {}
+        return found
 
     def close(self) -> None:
         """End the connection."""
@@ -62,20 +69,30 @@ class Asker:
         return self._client
 
     def _ask(
-        self, client: RawClient, subject: str, payload: bytes, message_id: str
-    ) -> dict[str, object]:
-        self._number += 1
-        reply = f"{self._inbox}.{self._number}"
+        self,
+        client: RawClient,
+        subject: str,
+        payloads: Sequence[bytes],
+        message_id: str,
+        found: list[dict[str, object]],
+    ) -> None:
+        """Ask, and fill in what is answered."""
         head = (
             f"NATS/1.0\r\nNats-Msg-Id: {message_id}\r\n\r\n" if message_id else "NATS/1.0\r\n\r\n"
         )
-        sizes = f"{len(head)} {len(head) + len(payload)}"
-        client.send(f"HPUB {subject} {reply} {sizes}\r\n{head}".encode() + payload + b"\r\n")
-        while True:
+        waiting = {}
+        asked = b""
+        for at, payload in enumerate(payloads):
+            self._number += 1
+            reply = f"{self._inbox}.{self._number}"
+            waiting[reply.encode()] = at
+            sizes = f"{len(head)} {len(head) + len(payload)}"
+            asked += f"HPUB {subject} {reply} {sizes}\r\n{head}".encode() + payload + b"\r\n"
+        client.send(asked)
+        while waiting:
             told = client.read()
-            if told.body is None or told.subject != reply.encode():
-                continue
-            return {} if told.verb == b"HMSG" else json.loads(told.body)
+            if told.body is not None and (at := waiting.pop(told.subject, -1)) >= 0:
+                found[at] = {} if told.verb == b"HMSG" else json.loads(told.body)
 
 
 class Publisher(threading.Thread):
