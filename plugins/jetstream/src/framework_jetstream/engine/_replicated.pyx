@@ -92,8 +92,7 @@ cdef bint replicated_join(Engine* engine, Group* group, const Command* command) 
     group.replica = replica_open(engine.replicas, group.number, <uint64_t> numbers[0], &members if members.count else NULL)
     if group.replica == NULL:
         return False
-    # One that is led here no more is again what its entries say.
-    group.replica.keeps_bytes = group.consumer != NULL
+    group.replica.keeps_bytes = group.consumer != NULL  # one that is led here no more is again what its entries say
     group.replica.is_control = group.slot == NULL and group.consumer == NULL
     return group.slot == NULL or slot_compares(group.slot)
 
