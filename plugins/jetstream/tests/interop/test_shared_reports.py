@@ -111,6 +111,13 @@ def test_documents_have_the_fields_of_the_real_one(both, path):
     assert found[0] == found[1]
 
 
+@pytest.mark.peer(shared.REAL)
+def test_the_meta_group_counts_among_those_that_servers_share(both):
+    found = [[it.document("/jsz")["ha_assets"] for it in cluster.values()] for cluster in both]
+
+    assert found[0] == found[1] == [3, 3, 3]
+
+
 def led_detail(servers, nats):
     """Return what who leads the stream shows of it, with the consumer as who leads that has it."""
     leader = stream_leader(servers, nats)

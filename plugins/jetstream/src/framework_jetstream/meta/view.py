@@ -231,8 +231,8 @@ class ClusterView:
 
     @property
     def ha_assets(self) -> int:
-        """How many streams and consumers this server has that others have too."""
-        return self.machine.state.load(self.peer).ha_assets
+        """How many groups this server has with others: streams, consumers and the meta group."""
+        return self.machine.state.load(self.peer).ha_assets + self.is_founded
 
     def meta_cluster(self) -> MetaClusterInfo | None:
         """Return the block `meta_cluster`; None: there is no meta group yet."""
