@@ -45,14 +45,13 @@ class Asker:
     def ask_all(
         self, subject: str, payloads: Sequence[bytes], message_id: str = ""
     ) -> list[dict[str, object]]:
-        """Return the answers to questions that are asked at once, in their order."""
-        found: list[dict[str, object]] = [{} for _ in payloads]
+        """Return the answers to questions that are asked at once, in their order; all, or none."""
         try:
-            self._ask(self._connected(), subject, payloads, message_id, found)
+            return self._ask(self._connected(), subject, payloads, message_id)
         except (OSError, AssertionError):
             self.close()
             self._at += 1
-        return found
+            return [{} for _ in payloads]
 
     def close(self) -> None:
         """End the connection."""
@@ -69,17 +68,12 @@ class Asker:
         return self._client
 
     def _ask(
-        self,
-        client: RawClient,
-        subject: str,
-        payloads: Sequence[bytes],
-        message_id: str,
-        found: list[dict[str, object]],
-    ) -> None:
-        """Ask, and fill in what is answered."""
+        self, client: RawClient, subject: str, payloads: Sequence[bytes], message_id: str
+    ) -> list[dict[str, object]]:
         head = (
             f"NATS/1.0\r\nNats-Msg-Id: {message_id}\r\n\r\n" if message_id else "NATS/1.0\r\n\r\n"
         )
+        found: list[dict[str, object]] = [{} for _ in payloads]
         waiting = {}
         asked = b""
         for at, payload in enumerate(payloads):
@@ -93,6 +87,7 @@ class Asker:
             told = client.read()
             if told.body is not None and (at := waiting.pop(told.subject, -1)) >= 0:
                 found[at] = {} if told.verb == b"HMSG" else json.loads(told.body)
+        return found
 
 
 class Publisher(threading.Thread):

@@ -23,6 +23,7 @@ from framework.testing.simulation import SimulatedDisk
 
 if TYPE_CHECKING:
     from framework_jetstream.encryption._cipher import Keys
+    from framework_jetstream.log import GroupState
 
 SEEDS = 600
 FILE_BYTES = 1 << 16
@@ -93,14 +94,17 @@ def lacks(state: bytes) -> bool:
     return state[:1] > b"\x7f"
 
 
+def head_of(it: Group | GroupState, *, is_lacking: bool) -> tuple:
+    """Return what is known of a group beside its entries."""
+    place = it.description, it.last_index, it.term, it.vote
+    return *place, it.snapshot_index, it.snapshot, is_lacking
+
+
 def seen_of(model: Model) -> dict:
     """Return what an opened log shows of a model."""
     return {
         number: (
-            (
-                *(it.description, it.last_index, it.term, it.vote),
-                *(it.snapshot_index, it.snapshot, lacks(it.snapshot)),
-            ),
+            head_of(it, is_lacking=lacks(it.snapshot)),
             {index: parts for index, (_, parts) in it.entries.items() if index > it.snapshot_index},
         )
         for number, it in model.items()
@@ -337,13 +341,7 @@ class Simulation:
         found = {}
         for number in self.log.groups():
             it = self.log.group(number)
-            found[number] = (
-                (
-                    *(it.description, it.last_index, it.term, it.vote),
-                    *(it.snapshot_index, it.snapshot, it.lacks),
-                ),
-                {},
-            )
+            found[number] = (head_of(it, is_lacking=it.lacks), {})
         for entry in entries:
             indexes = found[entry.group][1]
             demand(entry.index not in indexes, "an entry twice")
