@@ -18,6 +18,8 @@ DEFAULT_MAX_CONSUMERS = 1000
 DOMAIN_BYTES_MAX = 200
 """It is part of subjects, beside names of streams and consumers."""
 DEFAULT_BLOCK_CACHE_BYTES = 32 << 20
+MIN_LOG_BYTES = 128 << 20
+"""Two files: one that is written, and one that is given up."""
 DEFAULT_STORAGE_TIMEOUT_S = 10.0
 DEFAULT_SCRUB_RATE = 8 << 20
 DEFAULT_SCRUB_INTERVAL_S = 86400.0
@@ -68,6 +70,8 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     """Between syncs; 0: what is acknowledged was synced before."""
     block_cache_bytes: int = DEFAULT_BLOCK_CACHE_BYTES
     """Of messages that stay in memory although segments have them."""
+    log_bytes: int = -1
+    """Of the log, until files of it are given up; -1: what `settled_config` finds."""
     scrub_rate: int = DEFAULT_SCRUB_RATE
     """Bytes of segments a second that are read to see whether they are as they were written."""
     scrub_interval_s: float = DEFAULT_SCRUB_INTERVAL_S
@@ -145,6 +149,7 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         limits=_limits_from_values(value["limits"] or _LIMITS.defaults),
         sync_interval_s=value["sync_interval"],
         block_cache_bytes=value["block_cache_size"],
+        log_bytes=value["log_size"],
         scrub_rate=value["scrub_rate"],
         scrub_interval_s=value["scrub_interval"],
         storage_timeout_s=value["storage_timeout"],
@@ -298,6 +303,10 @@ _OPTIONS = (
            help="Whether fields of requests that nobody knows are errors"),
     Option(name="block_cache_size", kind=Kind.SIZE, default=DEFAULT_BLOCK_CACHE_BYTES, minimum=0,
            help="Messages of streams in files that stay in memory although segments have them"),
+    Option(name="log_size", kind=Kind.SIZE, default=-1, minimum=MIN_LOG_BYTES,
+           help="How long the log gets until streams are synced elsewhere and files of it written"
+                " anew: a burst of so much goes to the disk once, and is read by a start after a"
+                " kill; 512 MiB if it is not set, but no more than a quarter of the disk"),
     Option(name="scrub_interval", kind=Kind.DURATION, default=DEFAULT_SCRUB_INTERVAL_S, minimum=0,
            help="How often segments of streams are read as a whole, though nobody wants that, to"
                 " find damage before it is needed what it takes; 0: never"),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from framework_jetstream.config import MIN_LOG_BYTES
+
 if TYPE_CHECKING:
     from framework_jetstream.config import JetStreamConfig
 
@@ -18,6 +20,9 @@ FOLDER: Final = "jetstream"
 """Below the folder of the configuration."""
 LOG_FOLDER: Final = "log"
 """Below that."""
+_LOG_BYTES: Final = 512 << 20
+_LOG_SHARE: Final = 4
+"""The log has no more than one part in so many of a disk."""
 
 
 def store_folder(config: JetStreamConfig) -> Path:
@@ -32,15 +37,19 @@ def store_folder(config: JetStreamConfig) -> Path:
 def settled_config(config: JetStreamConfig) -> JetStreamConfig:
     """Return a configuration with its folder, and as many bytes as there are.
 
-    Three quarters of the memory of the machine, and of its disk.
+    Three quarters of the memory of the machine, and of its disk; of that no more than a quarter is
+    for the log.
     """
     folder = store_folder(config)
-    memory, disk = config.max_memory, config.max_file
+    disk = _disk(folder)
+    log_bytes = max(min(_LOG_BYTES, disk.f_blocks * disk.f_frsize // _LOG_SHARE), MIN_LOG_BYTES)
+    memory, file = config.max_memory, config.max_file
     return replace(
         config,
         store_dir=str(folder),
         max_memory=_memory_bytes() * 3 // 4 if memory < 0 else memory,
-        max_file=_free_bytes(folder) * 3 // 4 if disk < 0 else disk,
+        max_file=disk.f_bavail * disk.f_frsize * 3 // 4 if file < 0 else file,
+        log_bytes=log_bytes if config.log_bytes < 0 else config.log_bytes,
     )
 
 
@@ -48,8 +57,7 @@ def _memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _free_bytes(folder: Path) -> int:
-    """Return what is free where a folder is, or will be made."""
+def _disk(folder: Path) -> os.statvfs_result:
+    """Return how the disk is where a folder is, or will be made."""
     existing = next(it for it in (folder, *folder.absolute().parents) if it.exists())
-    found = os.statvfs(existing)
-    return found.f_bavail * found.f_frsize
+    return os.statvfs(existing)

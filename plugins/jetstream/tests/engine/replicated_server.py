@@ -53,6 +53,9 @@ CONTROL_EVENTS = 1 << 44
 STREAM_EVENTS = 1 << 43
 STORE_EVENTS = -(1 << 41)
 FILE_BYTES = 1 << 15
+LOG_BYTES = 3 * FILE_BYTES
+UNSAID_MAX_NS = 0, 50_000_000, 30_000_000_000
+"""One is chosen: the log is told of a save at once, some time later, or when it needs that."""
 TICK_NS = 25_000_000
 TURNS_MAX = 10_000
 SCRUB_BYTES_PER_S, SCRUB_INTERVAL_NS = 1 << 30, 200_000_000
@@ -196,6 +199,7 @@ class ReplicatedServer:
         self.segment_bytes = self.rng.choice((1500, 6000, 1 << 20))
         self.small_bytes = random.Random(f"{self.seed} size").choice((0, 3000, 1 << 20))
         self.cache_bytes = self.rng.choice((0, 9000, 1 << 30))
+        self.unsaid_max_ns = random.Random(f"{self.seed} unsaid").choice(UNSAID_MAX_NS)
         self.starts = 0
         self.is_up = False
         self.is_paused = False
@@ -271,7 +275,13 @@ class ReplicatedServer:
         self.jobs = SegmentJobs(lambda group, file: own().read(group, file))
         self.started_ns = self.unix_ns
         self.engine.use_segments(
-            self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes, *self.scrubs
+            self.jobs,
+            self.segment_bytes,
+            self.small_bytes,
+            self.cache_bytes,
+            *self.scrubs,
+            log_bytes=LOG_BYTES,
+            unsaid_max_ns=self.unsaid_max_ns,
         )
         restored = restore(self.engine, self.log, own())
         is_known = self.is_hurt or not restored.damaged

@@ -7,6 +7,8 @@ batches are there as a whole or not at all;
 the counts are exact; a message whose acknowledgement was answered is not delivered again.
 Segments are written on a disk of their own, between turns, and may be cut off anywhere.
 Bytes leave memory when they are there, and are read back when the seed says so, which may fail.
+
+Size: the world of an engine, its faults and what has to hold are told together.
 """
 
 from __future__ import annotations
@@ -53,6 +55,9 @@ from fake_port import GONE, FakePort
 SEEDS = 120
 STEPS = 90
 FILE_BYTES = 1 << 15
+LOG_BYTES = 3 * FILE_BYTES
+UNSAID_MAX_NS = 0, 50_000_000, 30_000_000_000
+"""One is chosen: the log is told of a save at once, some time later, or when it needs that."""
 STREAM = 1
 NEXT = b"$JS.API.CONSUMER.MSG.NEXT.S.C"
 DIRECT = b"$JS.API.DIRECT.GET.S"
@@ -140,6 +145,8 @@ class Simulation:
         self.cache_bytes = self.rng.choice([0, 0, 9000, 1 << 30])
         self.scrubs = 0, 0
         """Bytes a second that are read though nobody wants them, and nanoseconds between passes."""
+        self.log_bytes = LOG_BYTES
+        self.unsaid_max_ns = random.Random(f"{seed} unsaid").choice(UNSAID_MAX_NS)
         self.saves = 0
         self.reads = 0
         self.first_delivered = 0
@@ -178,7 +185,13 @@ class Simulation:
         own = weakref.ref(self)
         self.jobs = SegmentJobs(lambda group, file: own().read_for_jobs(group, file))
         self.engine.use_segments(
-            self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes, *self.scrubs
+            self.jobs,
+            self.segment_bytes,
+            self.small_bytes,
+            self.cache_bytes,
+            *self.scrubs,
+            log_bytes=self.log_bytes,
+            unsaid_max_ns=self.unsaid_max_ns,
         )
         restored = restore(self.engine, self.log, self)
         assert restored.damaged == [] or self.is_hurt

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_engine_simulation import DIRECT, SECOND_NS, Simulation, payload_of
+from test_engine_simulation import DIRECT, SECOND_NS, UNSAID_MAX_NS, Simulation, payload_of
 
 MESSAGES = 400
 EARLY = 100
@@ -36,6 +36,7 @@ class Evicted(Simulation):
     def lay_out(self, seed: int, name: str, mistake: str) -> None:
         super().lay_out(seed, name, mistake)
         self.segment_bytes, self.small_bytes, self.cache_bytes = 6000, 0, 0
+        self.unsaid_max_ns = max(UNSAID_MAX_NS)
         self.said: dict[bytes, list[bytes]] = {}
 
     def read_for_jobs(self, group: int, file: int) -> bytes:

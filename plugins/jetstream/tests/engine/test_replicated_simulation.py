@@ -154,8 +154,9 @@ def test_seeds_in_which_a_server_had_all_and_could_not_give_it(seed: int) -> Non
 def damaged(server: ReplicatedServer) -> None:
     """Flip a bit of a message in each segment of a server."""
     for name in server.segment_disk.names():
-        at = server.segment_disk.read(name).index(b"Nats-Msg-Id")
-        server.segment_disk.flip(name, at, 0)
+        at = server.segment_disk.read(name).find(b"Nats-Msg-Id")
+        if at >= 0:  # the last one may say only what lives
+            server.segment_disk.flip(name, at, 0)
 
 
 def three_of_which_one_is_behind() -> ReplicatedCluster:
@@ -164,6 +165,7 @@ def three_of_which_one_is_behind() -> ReplicatedCluster:
     cluster.loss = cluster.replay = cluster.straggle = 0
     for server in cluster.servers.values():
         server.segment_bytes, server.small_bytes, server.cache_bytes = 1500, 0, 0
+        server.unsaid_max_ns = 0
     cluster.start(1)
     cluster.start(2)
     assert cluster.run_until(5000, lambda: bool(cluster.leaders()))

@@ -9,11 +9,12 @@ import psutil
 import pytest
 
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
-CONFIG = 'jetstream {store_dir: "%s", block_cache_size: 4MB}'
+CONFIG = 'jetstream {store_dir: "%s", block_cache_size: 4MB, log_size: 192MB}'
 LARGE = 1 << 20
 COUNT = 640
 """A disk that is slow leaves as much as eight segments of 32 MiB in memory, not saved yet."""
 SMALL = 400
+FEW = 100
 WINDOW = 8
 """Messages that are sent before one is waited for."""
 TURNS = 50000
@@ -128,3 +129,23 @@ def test_what_is_damaged_under_a_server_that_runs_is_named_and_skipped(filled, f
     assert get(ask, seq=5)[0] == 0
     assert "the message with sequence 5 is lost" in health.value.read().decode()
     assert (state["messages"], state["num_deleted"]) == (COUNT - 1, 1)
+
+
+def test_a_start_after_a_kill_saves_what_it_has_read_though_nothing_comes(start, log_in, folder):
+    server = start()
+    with server.client() as client:
+        ask = log_in(client)
+        ask.api("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"], "storage": "file"})
+        fill(ask, range(1, FEW + 1))
+    server.kill()
+    server = start()
+    with server.client() as client:
+        ask = log_in(client)
+        # The log was told of no segment, so they were removed.
+        for _ in range(TURNS):
+            if len(list(folder.glob("*.seg"))) > 1:
+                break
+            assert ask.api("STREAM.INFO.S")["state"]["messages"] == FEW
+        else:
+            raise AssertionError("nothing was saved")
+        assert ask.api("STREAM.MSG.GET.S", {"seq": FEW})["message"]["seq"] == FEW

@@ -12,6 +12,7 @@ from framework_jetstream.plugin import framework_add_commands
 from framework.spec import CommandGroup
 
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
+CONFIG = 'jetstream {store_dir: "%s", log_size: 192MB}'
 LARGE = 1 << 20
 COUNT = 340
 """More than five files of the log have."""
@@ -29,7 +30,7 @@ def start(fleet, tmp_path):
     """Return a function that starts a server in the same folder, once more each time."""
 
     def started():
-        return fleet.start("-js", "-sd", str(tmp_path), "-m", "-1", *PLUGIN)
+        return fleet.start("-m", "-1", *PLUGIN, config=CONFIG % tmp_path)
 
     return started
 

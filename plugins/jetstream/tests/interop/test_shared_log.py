@@ -42,7 +42,7 @@ def test_a_meta_group_that_rests_keeps_no_files_of_the_log(changes, fleet, tmp_p
 
     The last one may be of an election, which leads to nothing.
     """
-    servers = start(fleet, tmp_path)
+    servers = start(fleet, tmp_path, jetstream=", log_size: 192MB")
     config = {"name": "S", "subjects": ["s"], "num_replicas": 3, "max_bytes": 1 << 28}
     raw, api = connected(servers["n1"], log_in)
     with raw:

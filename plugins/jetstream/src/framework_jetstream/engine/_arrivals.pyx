@@ -263,7 +263,7 @@ cdef bint _take_segment(Engine* engine, Arrival* arrival) noexcept nogil:
     job.place.group = slot.group.number
     job.place.file = it.file
     job.storage_kind = slot.stream.limits.storage_kind
-    job.is_direct = True
+    job.is_synced = 1
     arrival.part = NULL
     arrival.part_bytes = arrival.part_used = 0
     arrival.writing += 1

@@ -53,6 +53,8 @@ class Engine:
         cache_bytes: int = ...,
         scrub_bytes_per_s: int = ...,
         scrub_interval_ns: int = ...,
+        log_bytes: int = ...,
+        unsaid_max_ns: int | None = ...,
     ) -> None: ...
     @property
     def is_rekeying(self) -> bool: ...

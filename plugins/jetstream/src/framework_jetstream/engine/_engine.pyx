@@ -48,7 +48,7 @@ from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._retention cimport removals_propose, retention_fence, retention_sweep
 from framework_jetstream.engine._scrub cimport scrub_turn, scrub_wake
 from framework_jetstream.engine._segment_jobs cimport SegmentJobs
-from framework_jetstream.engine._segments cimport SegmentsHead, segments_free, segments_of, segments_restore
+from framework_jetstream.engine._segments cimport SegmentsHead, segments_free, segments_of, segments_restore, segments_wake
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
     BATCHES_MAX, KEPT_BY_ENTRIES, KEPT_IN_FILES, REKEYING_DUE, REKEYING_OVER, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT,
@@ -114,6 +114,12 @@ cdef enum:
     SEGMENT_BYTES = 1 << 25
     SMALL_STREAM_BYTES = 1 << 20
     CACHE_BYTES = 1 << 25
+    LOG_BYTES = 1 << 29
+    LOG_FILE_BYTES = 1 << 26
+    FILES_AHEAD = 2
+    # Of the log: the one that is written while others are given up, and the one behind it.
+    UNSAID_MAX_S = 30
+    # By then the kernel has written what was left to it, where nobody has set it otherwise, and a sync costs little.
     SPIN_NS = 50000
     # About what it takes to be woken: 13,000 synchronous publishes a second without, 33,000 with it.
     SMALL_BYTES = 16384
@@ -241,6 +247,7 @@ cdef void _expire(State* state) noexcept nogil:
         wake_at(state, state.saves_again_ns)
     if state.reads_delayed != NULL:
         wake_at(state, state.reads_again_ns)
+    segments_wake(state)
     scrub_wake(state)
     inputs_expire(state)
 
@@ -405,6 +412,7 @@ cdef class Engine:
         accounts_begin(&self.state)
         self.log_fd = self.state.jobs_fd = -1
         self.state.segment_bytes, self.state.small_bytes = SEGMENT_BYTES, SMALL_STREAM_BYTES
+        self.state.log_files = LOG_BYTES // LOG_FILE_BYTES
         self.answers_fd, self.answers_write_fd = os.pipe()
         self.commands_fd, self.commands_write_fd = os.pipe()
         for fd in (self.answers_fd, self.answers_write_fd, self.commands_fd, self.commands_write_fd):
@@ -586,7 +594,8 @@ cdef class Engine:
 
     def use_segments(
         self, jobs: SegmentJobs, segment_bytes: int = SEGMENT_BYTES, small_bytes: int = SMALL_STREAM_BYTES,
-        cache_bytes: int = CACHE_BYTES, scrub_bytes_per_s: int = 0, scrub_interval_ns: int = 0,
+        cache_bytes: int = CACHE_BYTES, scrub_bytes_per_s: int = 0, scrub_interval_ns: int = 0, log_bytes: int = LOG_BYTES,
+        unsaid_max_ns: int | None = None,
     ) -> None:
         """Let somebody write segments, and read them; once, before any turn, with a log.
 
@@ -597,6 +606,9 @@ cdef class Engine:
             cache_bytes: Bytes of messages that may stay in memory although a segment has them.
             scrub_bytes_per_s: Are read to see whether they are as they were written; 0: none.
             scrub_interval_ns: From the begin of reading all of it to the next one.
+            log_bytes: So long the log may be, beside twice what lives of small streams, until files of it are given up. They wait then to
+                be written anew, where it has no more with them than two files more.
+            unsaid_max_ns: So long messages that memory had no place for are in no synced segment, but in the log; None: 30 s.
         """
         self.jobs = jobs
         jobs.begin(&self.state)
@@ -606,6 +618,9 @@ cdef class Engine:
             self.state.replicas.parts.read = range_want
         self.state.segment_bytes = segment_bytes
         self.state.small_bytes = small_bytes
+        self.state.log_files = <int64_t> max(log_bytes // self.state.log.file_bytes, 2)
+        self.state.log.files_max = self.state.log_files + FILES_AHEAD
+        self.state.unsaid_max_ns = UNSAID_MAX_S * <int64_t> SECOND_NS if unsaid_max_ns is None else unsaid_max_ns
         self.state.scrub.bytes_per_s = scrub_bytes_per_s
         self.state.scrub.interval_ns = scrub_interval_ns
 
@@ -779,10 +794,15 @@ cdef class Engine:
         return self._settle_groups()
 
     cdef bint _replay_to_update(self, LogEntry* entry, Text* description) noexcept nogil:
+        cdef uint64_t file = 0
         while self.state.committer.committed(self.state.committer.self, entry):
             if entry_is_update(entry, description) or state_is_update(&self.state, entry, description):
                 return True
             entry_apply(&self.state, entry)
+            if entry.file != file:
+                # What the files before it had is elsewhere now; not before, since it may be the last of its own.
+                log_forget(self.state.log)
+                file = entry.file
         return False
 
     cdef _replay_update(self, LogEntry* entry, Text description, update):

@@ -25,6 +25,7 @@ cdef class SegmentJobs:
     cdef bint read_one(self) noexcept nogil
     cdef bint scrub_one(self) noexcept nogil
     cdef void forget(self, uint64_t group, uint64_t file) noexcept nogil
-    cdef list effects(self, uint64_t group, uint64_t file, const char* chars, uint64_t length)
+    cdef list syncs(self, const SegmentJob* job)
+    cdef list effects(self, const SegmentJob* job, uint64_t group, uint64_t file, const char* chars, uint64_t length)
     cdef void keep(self, uint64_t group, const SegmentRow* rows, size_t count, const Buffer* lost) noexcept nogil
     cdef void job_done(self, SegmentJob* job, int error) noexcept nogil

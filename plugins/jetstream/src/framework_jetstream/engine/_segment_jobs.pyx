@@ -23,7 +23,7 @@ from framework_jetstream.encryption._cipher cimport KeyRing
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._reading cimport read_perform
 from framework_jetstream.engine._segment_file cimport (
-    PIECE_BYTES, SegmentWriting, segment_file_add, segment_file_begin, segment_file_end, segment_file_sync,
+    SegmentWriting, segment_file_add, segment_file_begin, segment_file_end, segment_file_open, segment_file_sync,
 )
 from framework_jetstream.store._bodies cimport LOST, bodies_begin, bodies_end, bodies_forget
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGE_MORE, PAGES_AT, Pages, pages_new, pages_write
@@ -75,6 +75,8 @@ cdef extern from "unistd.h" nogil:
 
 cdef enum:
     NAME_BYTES = 48
+    PIECE_BYTES = 1 << 20
+    # Are written at once.
     PIECE_PAGES = 255
     # So many encrypted are one piece.
     SYNC_BYTES = 1 << 23
@@ -305,18 +307,31 @@ cdef class SegmentJobs:
             if not segment_move(job.sent, job.sent_bytes, &job.sender, &job.place):
                 self.error = EBADMSG
                 return []
-            return [*self.effects(job.place.group, job.place.file, job.sent, job.sent_bytes), (Effect.SYNC_DIRECTORY,)]
+            return [*self.effects(job, job.place.group, job.place.file, job.sent, job.sent_bytes), (Effect.SYNC_DIRECTORY,)]
         while save_next(&job.save, &writer, &self.reader):
-            effects += self.effects(job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
+            effects += self.effects(job, job.save.group, job.save.next_file - 1, writer.out.chars, writer.out.used)
             save_took(&job.save, &writer)
+        return effects + self.syncs(job) if job.is_synced else effects
+
+    cdef list syncs(self, const SegmentJob* job):
+        """Return what syncs that which earlier saves have left, and the names."""
+        cdef const SegmentRow* rows = <const SegmentRow*> job.save.rows.chars
+        cdef char[NAME_BYTES] name
+        cdef size_t at
+        effects = []
+        for at in range(job.save.rows.used // sizeof(SegmentRow)):
+            if job.synced_below <= rows[at].file < job.save.first_file:
+                _name(name, job.save.group, rows[at].file)
+                effects.append((Effect.SYNC, (<char*> name).decode()))
         return [*effects, (Effect.SYNC_DIRECTORY,)]
 
-    cdef list effects(self, uint64_t group, uint64_t file, const char* chars, uint64_t length):
+    cdef list effects(self, const SegmentJob* job, uint64_t group, uint64_t file, const char* chars, uint64_t length):
         """Return what writes a file."""
         cdef char[NAME_BYTES] name
         _name(name, group, file)
         data, text = _stored(&self.state.log.keys, group, file, chars, length), (<char*> name).decode()
-        return [(Effect.ALLOCATE, text, len(data)), (Effect.WRITE, text, 0, data), (Effect.SYNC, text)]
+        effects = [(Effect.ALLOCATE, text, len(data)), (Effect.WRITE, text, 0, data)]
+        return [*effects, (Effect.SYNC, text)] if job.is_synced else effects
 
     def done(self, int error=0):
         """Hear how the job went: errno of what failed, or 0."""
@@ -324,6 +339,7 @@ cdef class SegmentJobs:
         self.error = 0
         if self.state.taken.save.has_failed and not error:
             error = self.state.taken.save.error or ENOMEM
+        self.state.taken.spoils_unsynced = error != 0 and self.state.taken.is_synced
         self.job_done(self.state.taken, error)
 
 
@@ -446,19 +462,46 @@ cdef class SegmentThread(SegmentJobs):
         """Make a file; errno, 0: done."""
         cdef char[NAME_BYTES] name
         _name(name, group, file)
-        return segment_file_begin(it, self.folder, name, job.is_direct)
+        return segment_file_begin(it, self.folder, name, job.is_synced)
 
     cdef int _write(self, SegmentWriting* it, const char* chars, uint64_t length) noexcept nogil:
-        """Write what comes next, and sync it now and then; errno, 0: done."""
-        cdef uint64_t at = 0
+        """Write what comes next, and sync it now and then if it is to be; errno, 0: done."""
+        cdef uint64_t at = 0, count
         cdef int error = 0
         while not error and at < length:
-            at += segment_file_add(it, chars + at, length - at, &error)
+            count = min(length - at, <uint64_t> PIECE_BYTES)
+            error = segment_file_add(it, chars + at, count)
+            at += count
             if self.is_stopping:
                 error = EINTR
-            if not error and it.at - it.synced >= SYNC_BYTES:
-                error = segment_file_sync(it)
+            if not error and it.is_synced and it.at - it.synced >= SYNC_BYTES:
+                error = segment_file_sync(it, it.at)
             self._read_waiting()
+        return error
+
+    cdef int _sync_file(self, uint64_t group, uint64_t file) noexcept nogil:
+        """Sync what an earlier save has left to the page cache; errno, 0: done."""
+        cdef SegmentWriting it
+        cdef char[NAME_BYTES] name
+        cdef int error
+        _name(name, group, file)
+        error = segment_file_open(&it, self.folder, name)
+        while not error and it.synced + SYNC_BYTES < it.at:
+            error = EINTR if self.is_stopping else segment_file_sync(&it, it.synced + SYNC_BYTES)
+            self._read_waiting()
+        return segment_file_end(&it, error)
+
+    cdef int _sync_earlier(self, SegmentJob* job) noexcept nogil:
+        """Sync what earlier saves have left, then names; errno, 0: done."""
+        cdef const SegmentRow* rows = <const SegmentRow*> job.save.rows.chars
+        cdef size_t at
+        cdef int error = 0
+        for at in range(job.save.rows.used // sizeof(SegmentRow)):
+            if job.synced_below <= rows[at].file < job.save.first_file and not error:
+                error = self._sync_file(job.save.group, rows[at].file)
+        if not error and fsync(self.folder):
+            error = errno
+        job.spoils_unsynced = error != 0 and not self.is_stopping
         return error
 
     cdef int _write_encrypted(self, SegmentWriting* it, uint64_t group, uint64_t file, const char* chars, uint64_t length) noexcept nogil:
@@ -479,7 +522,7 @@ cdef class SegmentThread(SegmentJobs):
     cdef int _write_file(
         self, const SegmentJob* job, uint64_t group, uint64_t file, const char* chars, uint64_t length
     ) noexcept nogil:
-        """Make a segment, encrypted if it has to be, and sync it; errno, 0: done."""
+        """Make a segment, encrypted if it has to be, and synced; errno, 0: done."""
         cdef SegmentWriting it
         cdef int error = self._begin_file(&it, job, group, file)
         if not error and self.state.log.keys.cipher:
@@ -510,7 +553,7 @@ cdef class SegmentThread(SegmentJobs):
         return segment_file_end(&it, error if error else job.save.error) if it.fd >= 0 else error
 
     cdef int _save(self, SegmentJob* job) noexcept nogil:
-        """Write all files of a save, then sync their names; errno, 0: done."""
+        """Write all files of a save, then sync what is left, and the names, if it is to be synced; errno, 0: done."""
         cdef uint64_t file
         cdef int error = self._save_files(job)
         self.keep(
@@ -518,8 +561,8 @@ cdef class SegmentThread(SegmentJobs):
         )
         if job.save.has_failed:
             return job.save.error if job.save.error else ENOMEM
-        if not error and fsync(self.folder):
-            error = errno
+        if not error and job.is_synced:
+            error = self._sync_earlier(job)
         if not error and job.storage_kind and self.place.asks_fd >= 0:
             for file in range(job.save.first_file, job.save.next_file):
                 _ask(&self.place, ASK_KEEP, job.storage_kind, job.save.group, file)

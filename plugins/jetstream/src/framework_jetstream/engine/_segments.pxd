@@ -17,7 +17,7 @@ cdef packed struct SegmentsHead:
     uint64_t last_seq
 
 
-cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil
+cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nogil
 cdef bint segments_hold(const Engine* engine, const Slot* slot) noexcept nogil
 cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil
 cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogil
@@ -29,6 +29,7 @@ cdef char* segments_text(Slot* slot, size_t* length) noexcept nogil
 cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil
 cdef void segments_look(Engine* engine, Slot* slot) noexcept nogil
 cdef void segments_spill(Engine* engine) noexcept nogil
+cdef void segments_wake(Engine* engine) noexcept nogil
 cdef void segments_turn(Engine* engine) noexcept nogil
 cdef void segment_remove(Engine* engine, uint64_t group, uint64_t file, uint64_t round) noexcept nogil
 cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil

@@ -4,18 +4,21 @@ A stream that is too large to be written to the log again is saved as it is behi
 synced, a SNAPSHOT says which segments the stream has now, and that the entries up to that one are needed no more. Segments that no SNAPSHOT
 names are removed when the one that does not name them is synced, so at each moment there is a whole set.
 
+A save for the sake of memory is not synced, and the log is not told: messages are read back from what the page cache has, and the log keeps
+its entries, as well as the segments that its SNAPSHOT names. What is deleted soon never comes to the disk that way, and a burst is written
+to it once, by the log. The next save that the log needs, or that time has come for, syncs what those before it have left.
+
 Nothing here waits: a save is a job that is pushed, and comes back in a later turn. Where it went wrong, as on a full disk, the log is kept,
 and it is tried again under new numbers.
 
 Size: a save is begun, said and followed here, whoever wants it, and what it left is read here at a start.
 """
 
-from libc.errno cimport EBADMSG, EREMOTE, ENOMEM
+from libc.errno cimport EBADMSG, EDQUOT, ENOMEM, ENOSPC, EREMOTE
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from framework_jetstream.consumer._consumer_machine cimport machine_pending
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._arrivals cimport arrival_leave, arrival_let_go, arrival_written
 from framework_jetstream.engine._chains cimport chain_push, chain_take
@@ -25,12 +28,13 @@ from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._pieces cimport pieces_hold_bytes
 from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
 from framework_jetstream.engine._state cimport (
-    REKEYING_DUE, REKEYING_OVER, REKEYING_REMOVES, ConsumerSlot, Group, SegmentFile, command_free, slot_of,
+    REKEYING_DUE, REKEYING_OVER, REKEYING_REMOVES, Group, SegmentFile, command_free, slot_of,
 )
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._performing cimport log_make_room
 from framework_jetstream.replication._replica_log cimport placed_at
 from framework_jetstream.replication._replicas cimport (
     Replica, replica_can_snapshot, replica_log_bytes, replica_restate, replica_snapshot,
@@ -39,7 +43,7 @@ from framework_jetstream.store._block cimport block_resident
 from framework_jetstream.store._bodies cimport BodyReader, bodies_begin, bodies_end, bodies_index
 from framework_jetstream.store._pages cimport plain_bytes
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, segment_close, segment_open, segment_open_index, segment_state,
+    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, buffer_add, segment_close, segment_open, segment_open_index, segment_state,
 )
 from framework_jetstream.store._segmentface cimport damage_of
 from framework_jetstream.stream._machine cimport Limits
@@ -71,8 +75,6 @@ cdef enum:
     # May wait to be written while more comes.
     REMOTE_SAVES_MAX = 16
     # Then what is not here is not written again.
-    DIRECT_BYTES = 4096
-    # Of shorter messages the copy into the page cache is a small part, and consumers that read them back from the disk are slower.
 
 
 # ---- removal ---------------------------------------------------------------------------------------------------------------
@@ -98,6 +100,17 @@ cdef void _remove_written(Engine* engine, SegmentJob* job) noexcept nogil:
         segment_remove(engine, job.save.group, file, 0)
 
 
+cdef void _said(Engine* engine, Slot* slot) noexcept nogil:
+    """Let segments go when what was appended last is synced, which has them no more: those that were replaced since the SNAPSHOT before."""
+    cdef const uint64_t* files = <const uint64_t*> slot.replaced.chars
+    cdef size_t at
+    for at in range(slot.replaced.used // sizeof(uint64_t)):
+        segment_remove(engine, slot.group.number, files[at], engine.log.round_number)
+    slot.replaced.used = 0
+    slot.synced_below = slot.next_segment
+    slot.unsaid_ns = 0
+
+
 cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil:
     """Let all segments of a stream go when what was appended last is synced: nothing names them any more."""
     cdef size_t at
@@ -105,6 +118,7 @@ cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil:
         segment_remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
     slot.segment_count = 0
     slot.saved_bytes = 0
+    _said(engine, slot)
 
 
 cdef void job_push(Engine* engine, SegmentJob* job) noexcept nogil:
@@ -181,29 +195,29 @@ cdef void segment_job_free(SegmentJob* job) noexcept nogil:
 
 
 cdef void saves_fail(Engine* engine, int error) noexcept nogil:
-    """Save nothing for a while."""
+    """Save nothing for a while, and let the log have no more of a full disk than it needs."""
     engine.segment_error = error
+    if error in (ENOSPC, EDQUOT):
+        log_make_room(engine.log)
     engine.saves_again_ns = engine.now_ns + AGAIN_NS
     wake_at(engine, engine.saves_again_ns)
 
 
-cdef bint _goes_past_cache(Engine* engine, Slot* slot) noexcept nogil:
-    """Whether a stream is saved past the page cache: its messages are long, and nobody is likely to read them soon from their file.
+cdef bint _has_bad_ones(const Slot* slot) noexcept nogil:
+    """Whether a segment is to be written again, since it is damaged or for the sake of its key."""
+    cdef size_t at
+    for at in range(slot.segment_count):
+        if slot.segments[at].bytes == 0:
+            return True
+    return False
 
-    A bucket is asked for any of its messages at any time, and a consumer may be behind by more than memory keeps.
+
+cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nogil:
+    """Save a stream as it is now.
+
+    Args:
+        is_synced: The log is to be told. It is also where one that it knows is written again, and where others keep segments.
     """
-    cdef const Messages* messages = &slot.stream.messages
-    cdef ConsumerSlot* consumer = slot.consumers
-    cdef uint64_t length = messages.bytes // max(messages.count, <uint64_t> 1)
-    if length < DIRECT_BYTES or slot.stream.limits.max_msgs_per_subject > 0:
-        return False
-    while consumer != NULL and machine_pending(&consumer.machine) <= engine.cache_bytes // length:
-        consumer = consumer.next
-    return consumer == NULL
-
-
-cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
-    """Save a stream as it is now."""
     cdef SegmentJob* job = <SegmentJob*> calloc(1, sizeof(SegmentJob))
     cdef Group* group = slot.group
     cdef char* description = <char*> malloc(group.description_bytes + 1)
@@ -228,7 +242,8 @@ cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
     job.save.rewrites_max = REWRITES_MAX if slot.stream.limits.storage_kind else 0
     job.save.keeps_all = slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX
     job.storage_kind = slot.stream.limits.storage_kind
-    job.is_direct = _goes_past_cache(engine, slot)
+    job.is_synced = is_synced or job.storage_kind != 0 or _has_bad_ones(slot)
+    job.synced_below = slot.synced_below
     if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
         segment_job_free(job)
         saves_fail(engine, ENOMEM)
@@ -236,6 +251,15 @@ cdef void segments_save(Engine* engine, Slot* slot) noexcept nogil:
     slot.job = job
     engine.saves += 1
     job_push(engine, job)
+
+
+cdef void _spoil_unsynced(Engine* engine, Slot* slot) noexcept nogil:
+    """Have segments written again that could not be synced: the kernel may call written what is not."""
+    cdef size_t at
+    for at in range(slot.segment_count):
+        if slot.segments[at].file >= slot.synced_below:
+            slot.segments[at].bytes = 0
+            engine.has_dead = engine.has_dead or not engine.keeps_files
 
 
 cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
@@ -274,6 +298,8 @@ cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
         slot.remote_saves += 1
         job.error = engine.segment_error
         engine.saves_wait = True
+    if job.spoils_unsynced:
+        _spoil_unsynced(engine, slot)
     saves_fail(engine, job.error)
     _remove_written(engine, job)
     slot.job = NULL
@@ -359,8 +385,34 @@ cdef void segments_look(Engine* engine, Slot* slot) noexcept nogil:
         engine.has_dead = True
 
 
+cdef void _replaced(Engine* engine, Slot* slot, uint64_t file, bint is_said) noexcept nogil:
+    """Let a segment go as soon as the log does not name it."""
+    if is_said:
+        segment_remove(engine, slot.group.number, file, engine.log.round_number)
+    elif file >= slot.synced_below:
+        # It never did.
+        segment_remove(engine, slot.group.number, file, 0)
+    else:
+        buffer_add(&slot.replaced, &file, sizeof(file))
+
+
+cdef void segments_wake(Engine* engine) noexcept nogil:
+    """Look in time at what the log was not told of; what is overdue waits for a save, and is looked at when that is back."""
+    if engine.unsaid_ns and engine.now_ns < engine.unsaid_ns + engine.unsaid_max_ns:
+        wake_at(engine, engine.unsaid_ns + engine.unsaid_max_ns)
+
+
+cdef void _leave_unsaid(Engine* engine, Slot* slot) noexcept nogil:
+    """Have the log told of a stream in a while."""
+    if slot.unsaid_ns == 0:
+        slot.unsaid_ns = engine.now_ns
+    if engine.unsaid_ns == 0:
+        engine.unsaid_ns = slot.unsaid_ns
+        segments_wake(engine)
+
+
 cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
-    """Have the segments that a save has come to, and let go those that are not among them."""
+    """Have the segments that a save has come to, and let go those that are not among them; where it was synced, the log was told."""
     cdef SegmentJob* job = slot.job
     cdef SegmentRow* rows = <SegmentRow*> job.save.rows.chars
     cdef size_t count = job.save.rows.used // sizeof(SegmentRow)
@@ -370,7 +422,7 @@ cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
         while new < count and rows[new].file != slot.segments[at].file and rows[new].last_seq < slot.segments[at].first_seq:
             new += 1
         if new == count or rows[new].file != slot.segments[at].file:
-            segment_remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
+            _replaced(engine, slot, slot.segments[at].file, job.is_synced)
         elif slot.segments[at].bytes == 0:
             # It was found to be damaged meanwhile.
             rows[new].bytes = 0
@@ -381,8 +433,12 @@ cdef void segments_follow(Engine* engine, Slot* slot) noexcept nogil:
     slot.leaves_sparse = job.save.leaves_sparse
     engine.leaves_sparse = engine.leaves_sparse or slot.leaves_sparse
     segments_look(engine, slot)
-    # The entry that had all of it, if there was one, is needed no more.
-    slot.group.saved_in = slot.group.saved_at = 0
+    if job.is_synced:
+        _said(engine, slot)
+        # The entry that had all of it, if there was one, is needed no more.
+        slot.group.saved_in = slot.group.saved_at = 0
+    else:
+        _leave_unsaid(engine, slot)
     engine.sweeps_above = 0
     job.save.rows.chars = NULL
     slot.job = NULL
@@ -397,21 +453,17 @@ cdef bint _may_be_said(const Replica* replica, uint64_t index) noexcept nogil:
 cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogil:
     """Whether a segment can be written again now that is damaged, or was not written with the key of now."""
     cdef const Replica* replica = slot.group.replica
-    cdef size_t at
     if slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX:
         return False
     if slot.stream.limits.storage_kind and engine.rekeying in (REKEYING_OVER, REKEYING_REMOVES):
         return False
     if replica != NULL and not _may_be_said(replica, replica.raft.applied):
         return False
-    for at in range(slot.segment_count):
-        if slot.segments[at].bytes == 0:
-            return True
-    return False
+    return _has_bad_ones(slot)
 
 
 cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
-    """Take up a save that has ended; False: it has not, or the log has no room now."""
+    """Take up a save that has ended, and tell the log if it is synced; False: it has not, or the log has no room now."""
     cdef SegmentJob* job = slot.job
     if job == NULL:
         return True
@@ -423,7 +475,7 @@ cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
         slot.job = NULL
         segment_job_free(job)
         return True
-    if not _say(engine, slot):
+    if job.is_synced and not _say(engine, slot):
         return False
     segments_follow(engine, slot)
     return True
@@ -463,7 +515,7 @@ cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
     if not files_are_needed(engine, group) and not segments_are_bad(engine, slot):
         return True
     if (group.replica != NULL or group.applied >= group.due) and not slot.is_restored and slot.load == NULL:
-        segments_save(engine, slot)
+        segments_save(engine, slot, True)
     return False
 
 
@@ -509,7 +561,7 @@ cdef void _begin_sparse(Engine* engine) noexcept nogil:
     cdef uint32_t at
     for at in range(engine.slot_count):
         if _may_begin(engine, engine.slots[at]) and engine.slots[at].leaves_sparse:
-            segments_save(engine, engine.slots[at])
+            segments_save(engine, engine.slots[at], False)
             engine.spilling = engine.slots[at].number if engine.slots[at].job != NULL else 0
             return
     engine.leaves_sparse = False
@@ -530,14 +582,34 @@ cdef void _begin_largest(Engine* engine) noexcept nogil:
             most = bytes
             largest = slot
     if largest != NULL:
-        segments_save(engine, largest)
+        segments_save(engine, largest, False)
         engine.spilling = largest.number if largest.job != NULL else 0
+
+
+cdef void _begin_unsaid(Engine* engine) noexcept nogil:
+    """Save the stream that has waited longest for the log to be told of it, if it has waited long enough."""
+    cdef Slot* slot
+    cdef Slot* oldest = NULL
+    cdef uint32_t at
+    for at in range(engine.slot_count):
+        slot = engine.slots[at]
+        if slot != NULL and slot.unsaid_ns and (oldest == NULL or slot.unsaid_ns < oldest.unsaid_ns):
+            oldest = slot
+    if oldest != NULL and engine.now_ns >= oldest.unsaid_ns + engine.unsaid_max_ns:
+        if _may_begin(engine, oldest) and (oldest.group.replica == NULL or not replica_is_held(engine, oldest)):
+            segments_save(engine, oldest, True)
+            engine.spilling = oldest.number if oldest.job != NULL else 0
+        else:
+            # It is held, or the log will be told of what takes its place: the others come first.
+            oldest.unsaid_ns = engine.now_ns
+    engine.unsaid_ns = oldest.unsaid_ns if oldest != NULL else 0
+    segments_wake(engine)
 
 
 cdef void segments_spill(Engine* engine) noexcept nogil:
     """Save a stream before the log is so long, where more is in memory than may stay there: what is in no segment has to.
 
-    And where more of its segments should be written again than one save may.
+    And where more of its segments should be written again than one save may, or the log was not told of it for long.
     """
     cdef Slot* slot
     if engine.spilling:
@@ -551,10 +623,11 @@ cdef void segments_spill(Engine* engine) noexcept nogil:
     if engine.leaves_sparse:
         _begin_sparse(engine)
         return
-    if engine.resident_bytes <= max(engine.cache_bytes, engine.spill_above):
-        return
-    engine.spill_above = engine.resident_bytes + engine.segment_bytes // SPILL_LOOKS
-    _begin_largest(engine)
+    if engine.resident_bytes > max(engine.cache_bytes, engine.spill_above):
+        engine.spill_above = engine.resident_bytes + engine.segment_bytes // SPILL_LOOKS
+        _begin_largest(engine)
+    elif engine.unsaid_ns and engine.now_ns >= engine.unsaid_ns + engine.unsaid_max_ns:
+        _begin_unsaid(engine)
 
 
 # ---- ends ------------------------------------------------------------------------------------------------------------------
@@ -589,6 +662,8 @@ cdef void segments_leave_job(Engine* engine, Slot* slot) noexcept nogil:
 cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil:
     """Let a stream go that may be being saved, or come from elsewhere."""
     free(slot.segments)
+    free(slot.replaced.chars)
+    memset(&slot.replaced, 0, sizeof(slot.replaced))
     slot.segments = NULL
     slot.segment_count = 0
     segments_leave_job(engine, slot)
@@ -649,6 +724,7 @@ cdef bint segments_take_rows(Slot* slot, const char* source, size_t count) noexc
     slot.segment_count = count
     for at in range(count):
         slot.next_segment = max(slot.next_segment, slot.segments[at].file + 1)
+    slot.synced_below = slot.next_segment
     return True
 
 

@@ -97,6 +97,8 @@ cdef void slot_enter(Engine* engine, Slot* slot, Command* command) noexcept nogi
     """Let a stream be its account's."""
     slot.account = <uint32_t> command.numbers[0]
     slot.is_restored = 0
+    # It could not be saved before, however much of it was in memory.
+    engine.spill_above = 0
     slot_count_in(engine, slot)
 
 

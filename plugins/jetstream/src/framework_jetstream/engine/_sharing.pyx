@@ -75,7 +75,7 @@ cdef void _give_up(Engine* engine, Slot* slot) noexcept nogil:
 cdef bint _save(Engine* engine, Slot* slot) noexcept nogil:
     """Have a stream saved as it is; False: there is no room on the disk, or no memory."""
     if engine.now_ns >= engine.saves_again_ns:
-        segments_save(engine, slot)
+        segments_save(engine, slot, True)
     return slot.job != NULL
 
 

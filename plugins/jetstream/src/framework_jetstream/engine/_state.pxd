@@ -332,8 +332,12 @@ cdef struct SegmentJob:
     int error
     # errno: nothing of it is to be used.
     uint8_t is_done
-    uint8_t is_direct
-    # What is written need not be in the page cache.
+    uint8_t is_synced
+    # When it is back all its segments are on the disk, those as well that earlier saves have left to the page cache.
+    uint64_t synced_below
+    # These were written with lower numbers than the others.
+    uint8_t spoils_unsynced
+    # One of the others could not be synced, so nobody knows what the disk has of it.
 
 
 cdef struct ReadPlace:
@@ -794,8 +798,14 @@ cdef struct Slot:
     int64_t pending_bytes
     # Of messages that were proposed, as its account's usage has them.
     SegmentRow* segments
-    # In order of sequences, as the SNAPSHOT of its group has them.
+    # In order of sequences: as the SNAPSHOT of its group has them, or later ones that the log was not told of.
     size_t segment_count
+    uint64_t synced_below
+    # Segments of lower numbers are on the disk.
+    Buffer replaced
+    # Numbers of those that the SNAPSHOT has, and `segments` no more, 8 bytes each.
+    int64_t unsaid_ns
+    # When the log was first not told of a save; 0: it knows all.
     uint64_t next_segment
     # The number of its next file.
     uint64_t saved_bytes
@@ -1071,6 +1081,8 @@ cdef struct Engine:
     # With so many it is looked again for one.
     bint leaves_sparse
     # As some slot does.
+    int64_t unsaid_ns
+    # The earliest of all slots, or one before it; 0: there is none.
     uint64_t sweeps_above
     # Nothing could go when there were so many.
     uint32_t sweep_slot
@@ -1083,6 +1095,10 @@ cdef struct Engine:
     # A segment ends when it is so long.
     uint64_t small_bytes
     # A stream with no more is written to the log as a whole.
+    int64_t log_files
+    # So many files the log may have, beside twice what lives of small streams, until some are given up.
+    int64_t unsaid_max_ns
+    # So long the log need not be told of a save.
     uint32_t saves
     # That were begun and have not come back.
     uint32_t sharings

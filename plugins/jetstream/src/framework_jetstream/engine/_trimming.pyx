@@ -33,8 +33,6 @@ from framework_jetstream.stream._messages cimport Messages, Record, messages_nex
 from framework_jetstream.stream._whole cimport WholeMessage, whole_size, whole_write
 
 cdef enum:
-    FILES_KEPT = 3
-    # Of the log, beside twice what lives.
     MESSAGE_BYTES = 64
     # So many at least for each message of a stream that is called small.
     HEAD_PIECES = 3
@@ -117,7 +115,7 @@ cdef bint _is_worth_it(Engine* engine) noexcept nogil:
     for at in range(engine.slot_count):
         if engine.slots[at] != NULL and engine.slots[at].group != NULL and _is_small(engine, engine.slots[at]):
             live += engine.slots[at].stream.messages.bytes
-    return (log_file_count(engine.log) - FILES_KEPT) * <int64_t> engine.log.file_bytes > 2 * <int64_t> live
+    return (log_file_count(engine.log) - engine.log_files) * <int64_t> engine.log.file_bytes > 2 * <int64_t> live
 
 
 cdef bint _snapshot(Engine* engine, Group* group) noexcept nogil:
@@ -244,12 +242,15 @@ cdef void _begin(Engine* engine) noexcept nogil:
 cdef void trim_turn(Engine* engine) noexcept nogil:
     """Begin to give up files where that is worth it, and go on with it."""
     segments_turn(engine)
-    if engine.log.file == NULL or engine.log.failed:
+    if engine.log.failed:
+        return
+    if not engine.trim_before or engine.now_ns < engine.trim_again_ns:
+        # Also behind a start, when nothing is to be written yet.
+        segments_spill(engine)
+    if engine.log.file == NULL:
         return
     if engine.sharings:
         shares_turn(engine)
-    if not engine.trim_before or engine.now_ns < engine.trim_again_ns:
-        segments_spill(engine)
     if not engine.trim_before:
         if engine.rekeying:
             _rekey(engine)

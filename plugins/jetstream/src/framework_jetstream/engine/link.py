@@ -177,6 +177,7 @@ class EngineLink:
                 cache_bytes=config.block_cache_bytes,
                 scrub_bytes_per_s=config.scrub_rate if config.scrub_interval_s else 0,
                 scrub_interval_ns=round(config.scrub_interval_s * _SECOND_NS),
+                log_bytes=config.log_bytes,
             )
             restored = restore(self._engine, folder.log, segments)
         except OSError as error:

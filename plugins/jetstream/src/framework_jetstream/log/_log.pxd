@@ -198,6 +198,8 @@ cdef struct Log:
     uint64_t first_file_synced  # the same, as the disk knows
     LogRetired* retired
     size_t retired_count
+    size_t files_max  # with so many no retired one waits to be written anew
+    bint wants_room  # none does: others need the disk
     size_t retired_room
     LogBlock* spare_blocks
     uint64_t spare_bytes

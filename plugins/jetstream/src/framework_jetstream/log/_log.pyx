@@ -20,6 +20,7 @@ cdef extern from "pthread.h" nogil:
 
 cdef enum:
     BLOCK_BYTES = 1 << 20
+    FILES_MAX = 5  # if nobody says anything else
 
 
 cdef void* room_for(void** items, size_t* room, size_t count, size_t size) noexcept nogil:
@@ -113,6 +114,7 @@ cdef Log* log_new(uint64_t file_bytes, uint64_t round_bytes_max, uint64_t salt, 
     if log != NULL:
         pthread_mutex_init(&log.lock, NULL)
         log.file_bytes = file_bytes
+        log.files_max = FILES_MAX
         log.round_bytes_max = round_bytes_max
         log.salt = salt
         log.syncs_always = syncs_always

@@ -13,10 +13,6 @@ cdef extern from "pthread.h" nogil:
     int pthread_mutex_lock(pthread_mutex_t* mutex)
     int pthread_mutex_unlock(pthread_mutex_t* mutex)
 
-cdef enum:
-    RETIRED_MAX = 2  # files that wait to be written anew
-
-
 cdef LogRound* _mark(Log* log) noexcept nogil:
     """Say on the disk that what was synced was: then damage in it is not taken for a torn write, if nothing more comes."""
     cdef LogRound* it
@@ -69,7 +65,7 @@ cdef LogRound* _next_round(Log* log, bint rests) noexcept nogil:
         it = round_new(log, NULL)
     elif log.sync_is_due and log.written > log.synced:
         it = round_new(log, log.file)
-    elif log.first_file_synced and _must_one_go(log):
+    elif log.first_file_synced and log.retired_count and (log.wants_room or _must_one_go(log)):
         it = round_new(log, NULL)
     elif rests and log.mark_is_due:
         return _mark(log)
@@ -85,7 +81,12 @@ cdef void _take_off(Log* log, LogRound* it) noexcept nogil:
 
 cdef bint _has_too_many(Log* log) noexcept nogil:
     """Whether a retired file is one too many, or is not to be used again."""
-    return log.retired_count > RETIRED_MAX or _must_one_go(log)
+    cdef LogFile* file = log.files
+    cdef size_t count = log.retired_count
+    while file != NULL:
+        count += 1
+        file = file.next
+    return log.retired_count and (log.wants_room or count > log.files_max or _must_one_go(log))
 
 
 cdef LogRound* log_take_round(Log* log, bint rests) noexcept nogil:
@@ -117,6 +118,7 @@ cdef LogRound* log_take_round(Log* log, bint rests) noexcept nogil:
             log.retired_count -= 1
             it.removed = log.retired[log.retired_count].number
             it.is_kept = log.retired[log.retired_count].is_damaged
+            log.wants_room = log.wants_room and log.retired_count
         _take_off(log, it)
     pthread_mutex_unlock(&log.lock)
     return it
@@ -163,6 +165,12 @@ cdef bint log_has_other_keys(Log* log) noexcept nogil:
         file = file.next
     pthread_mutex_unlock(&log.lock)
     return found
+
+
+cdef void log_make_room(Log* log) noexcept nogil:
+    pthread_mutex_lock(&log.lock)
+    log.wants_room = log.retired_count
+    pthread_mutex_unlock(&log.lock)
 
 
 cdef void _retire(Log* log) noexcept nogil:
