@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from framework_jetstream.config import JetStreamConfig, jetstream_section
+from framework_jetstream.resources import settled_config
 
 from framework.topology import Schema, TopologyErrors, inert_settings, read_server_conf
 
@@ -92,3 +95,18 @@ def test_what_changes_nothing_is_told(conf):
     )
 
     assert len(list(inert_settings(config))) == 9
+
+
+@pytest.mark.parametrize(
+    ("disk", "size"), [(250 << 30, 512 << 20), (768 << 20, 192 << 20), (100 << 20, 128 << 20)]
+)
+def test_the_log_has_a_quarter_of_a_disk_at_most(read, tmp_path, monkeypatch, disk, size):
+    found = os.statvfs(tmp_path)
+    small = os.statvfs_result((4096, 4096, disk >> 12, disk >> 13, disk >> 13, *found[5:]))
+    monkeypatch.setattr(os, "statvfs", lambda folder: small)
+
+    config = settled_config(read(f"jetstream {{ store_dir: '{tmp_path}' }}"))
+    assert config.log_bytes == size
+    assert config.max_file == (disk >> 1) * 3 // 4
+    set_by_hand = read(f"jetstream {{ store_dir: '{tmp_path}', log_size: 1GB }}")
+    assert settled_config(set_by_hand).log_bytes == 1 << 30

@@ -13,12 +13,14 @@ from framework_jetstream.log import Effect
 sys.path.insert(0, str(Path(__file__).parent))
 
 import test_engine_simulation
-from test_engine_simulation import SECOND_NS, UNSAID_MAX_NS, payload_of
+from test_engine_simulation import FILE_BYTES, SECOND_NS, UNSAID_MAX_NS, payload_of
 from test_reading import Evicted
 
 MESSAGES = 300
 LOG_BYTES = 1 << 30
 """So that it gives up no files."""
+FILES_MAX = 8
+"""Of a log that has six until it gives some up."""
 LARGE_FILE_BYTES = 1 << 20
 LARGE = 600_000
 """Bytes of a message of which only one is in such a file."""
@@ -31,12 +33,12 @@ class Unsaid(Evicted):
         super().lay_out(seed, name, mistake)
         self.log_bytes = LOG_BYTES
         self.synced: set[str] = set()
-        self.fails = False
+        self.errors: dict[Effect, int] = {}
 
     def perform_segment(self, effect: tuple) -> None:
+        if error := self.errors.get(effect[0]):
+            raise OSError(error, "what the disk says")
         if effect[0] == Effect.SYNC:
-            if self.fails:
-                raise OSError(errno.EIO, "it can't be synced")
             self.synced.add(effect[1])
         super().perform_segment(effect)
 
@@ -53,6 +55,13 @@ class Unsaid(Evicted):
             self.turn()
             self.round()
             self.job()
+
+    def log_files(self) -> list[int]:
+        return [int(name[:-4]) for name in self.disk.names() if name.endswith(".log")]
+
+    def retired(self) -> list[int]:
+        """Return which files of the log wait to be written anew."""
+        return [number for number in self.log_files() if number < self.log.first_file]
 
     def pass_time(self) -> None:
         self.now += max(UNSAID_MAX_NS)
@@ -137,10 +146,10 @@ def test_what_goes_soon_is_never_synced() -> None:
 def test_what_can_not_be_synced_is_written_again(unsaid: Unsaid) -> None:
     before = unsaid.held()
     names = set(unsaid.segment_disk.names())
-    unsaid.fails = True
+    unsaid.errors[Effect.SYNC] = errno.EIO
     unsaid.pass_time()
     assert unsaid.engine.segment_error == errno.EIO
-    unsaid.fails = False
+    unsaid.errors.clear()
     unsaid.now += 2 * SECOND_NS
     unsaid.go_on(100)
     assert not unsaid.engine.segment_error
@@ -158,8 +167,35 @@ def test_a_file_of_the_log_stays_in_memory_until_its_only_entry_is_applied(
     for number in range(1, 7):
         stream.port.tell(1, [(b"s.>", b"s.1", b"r.1", b"", payload_of(number).ljust(LARGE))])
         stream.go_on(4)
-    assert len([name for name in stream.disk.names() if name.endswith(".log")]) >= 6
+    assert len(stream.log_files()) >= 6
 
     stream.cut_power()
     found = [stream.get_message(seq)[2] for seq in range(1, 7)]
     assert [text[-LARGE:].rstrip() for text in found] == [payload_of(it) for it in range(1, 7)]
+
+
+def test_a_full_disk_is_not_the_logs() -> None:
+    stream = made(max_msgs=30)
+    stream.log_bytes = 6 * FILE_BYTES
+    stream.cut_power()
+    stream.store(6 * MESSAGES)
+    while stream.log.file - stream.log.first_file > 1:
+        stream.store(1)
+    assert len(stream.log_files()) == FILES_MAX
+    assert len(stream.retired()) == FILES_MAX - 2
+    stream.config.max_msgs = -1
+    stream.update(stream.config)
+    before = stream.held()
+
+    stream.errors[Effect.ALLOCATE] = errno.ENOSPC
+    while not stream.engine.segment_error:
+        assert stream.retired()
+        stream.store(1)
+    stream.go_on(20)
+    assert not stream.retired()
+    stream.errors.clear()
+    stream.now += 2 * SECOND_NS
+    stream.store(1)
+    assert not stream.engine.segment_error
+    stream.cut_power()
+    assert stream.held().items() > before.items()

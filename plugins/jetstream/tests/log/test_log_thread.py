@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -90,6 +91,42 @@ def test_a_start_takes_no_memory_for_what_is_not_in_a_file(tmp_path: Path) -> No
     taken = psutil.Process().memory_info().rss - before
     assert taken < 16 << 20
     assert [entry.parts for entry in again.committed()] == [[b"one"]]
+
+
+def test_a_start_reads_no_files_that_are_needed_no_more(tmp_path: Path) -> None:
+    log, thread = opened(tmp_path, file_bytes=1 << 20)
+    thread.start()
+    group = log.new_group(b"orders")
+    written_to = log.file
+    while log.file < written_to + 3:
+        log.append(group, Kind.BATCH, [os.urandom(300_000)])
+    index = log.append(group, Kind.BATCH, [b"last"])
+    assert log.snapshot(group, index, b"all")
+    while not log.trim(log.file):
+        log.committed()
+    assert log.append(group, Kind.BATCH, [b"behind"])
+    thread.stop()
+    del log, thread
+    assert len(list(tmp_path.iterdir())) > 3
+    before = psutil.Process().io_counters().read_chars
+
+    again, _ = opened(tmp_path)
+    assert psutil.Process().io_counters().read_chars - before < 2 << 20
+    assert [entry.parts for entry in again.committed()][-1] == [b"behind"]
+
+
+def test_a_file_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
+    written(tmp_path, b"one")
+    log = Log()
+    for file in sorted(tmp_path.iterdir()):
+        data = file.read_bytes()
+        log.load(int(file.stem), len(data))[:] = data
+
+    def read(number: int, target: memoryview) -> None:
+        raise OSError(errno.EIO, f"{number}, {len(target)} bytes")
+
+    with pytest.raises(OSError, match="bytes"):
+        log.recover(read)
 
 
 def test_each_start_goes_on(tmp_path: Path) -> None:

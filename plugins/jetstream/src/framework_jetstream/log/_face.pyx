@@ -9,7 +9,7 @@ from framework_jetstream.log._appending cimport (
 )
 from framework_jetstream.encryption._cipher cimport Keys
 from framework_jetstream.log._committed cimport log_next_committed, log_trim
-from framework_jetstream.log._log cimport LogDamage, LogEntry, LogGroup, LogPart, log_free, log_new
+from framework_jetstream.log._log cimport LogDamage, LogEntry, LogFile, LogGroup, LogPart, log_free, log_new
 from framework_jetstream.log._log_groups cimport group_begin_anew, log_group
 from framework_jetstream.log._performing cimport log_round_done, log_sync, log_take_round
 from framework_jetstream.log._recovery cimport RECOVERED_LOCKED, RECOVERED_NEWER, RECOVERED_NOTHING, log_load, log_recover
@@ -29,6 +29,19 @@ cdef bytes _bytes_of(const LogRound* it):
     data = PyBytes_FromStringAndSize(NULL, it.length)
     round_encrypt(it, data)
     return data
+
+
+cdef memoryview _view(char* image, uint64_t size):
+    return memoryview(<unsigned char[:size]> <unsigned char*> image) if size else memoryview(bytearray())
+
+
+cdef bint _fill(void* self, LogFile* file) noexcept with gil:
+    cdef Log log = <Log> self
+    try:
+        log.read(file.number, _view(file.image, file.size))
+    except Exception as error:
+        log.read_error = error
+    return log.read_error is None
 
 
 cdef class Log:
@@ -62,18 +75,30 @@ cdef class Log:
         cdef char* image = log_load(self.log, number, size)
         if image == NULL:
             raise MemoryError
-        return memoryview(<unsigned char[:size]> <unsigned char*> image) if size else memoryview(bytearray())
+        return _view(image, size)
 
-    def recover(self):
+    def recover(self, read=None):
         """Read what was loaded, once, before anything else; without files a new log begins.
 
+        Args:
+            read: Takes number and memory of a file that is needed, and fills in what is behind its first `FILE_HEAD_BYTES`; None: that was
+                done before.
+
         Raises:
+            Exception: What `read` raised.
             NewerVersionError: A newer version wrote a file; nothing is changed.
             LockedFileError: A file that is needed is encrypted with a key that is not there; nothing is changed.
         """
         cdef int result
+        if read is not None:
+            self.read = read
+            self.log.fill, self.log.filler = _fill, <void*> self
         with nogil:
             result = log_recover(self.log)
+        self.log.fill = NULL
+        self.read = None
+        if self.read_error is not None:
+            raise self.read_error
         if result == RECOVERED_NEWER:
             raise NewerVersionError
         if result == RECOVERED_LOCKED:

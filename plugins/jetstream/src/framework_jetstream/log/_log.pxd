@@ -158,8 +158,14 @@ cdef struct LogDamage:
     uint64_t length
 
 
+# Reads what is behind the heads of a file into its image; False: it could not.
+ctypedef bint (*log_fill)(void* self, LogFile* file) noexcept nogil
+
+
 cdef struct Log:
     pthread_mutex_t lock
+    log_fill fill  # when the log is opened: most files may be retired, of which the heads are enough; NULL: all was read before
+    void* filler
     uint64_t salt
     bint salt_is_known
     KeyRing keys

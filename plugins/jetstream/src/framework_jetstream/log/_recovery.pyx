@@ -398,6 +398,13 @@ cdef int _read_heads(Scan* scan) noexcept nogil:
     return RECOVERED
 
 
+cdef bint _fill(Scan* scan, Reading* it) noexcept nogil:
+    """Have all of a file, once; False: it can't be read."""
+    if scan.log.fill != NULL and not scan.log.fill(scan.log.filler, it.file):
+        scan.has_failed = True
+    return not scan.has_failed
+
+
 cdef bint _is_live(Scan* scan, Reading* it, uint64_t wanted) noexcept nogil:
     if not it.was_begun and it.file.number != wanted and (not it.seen_count or it.seen[0].number > scan.proven):
         return False  # made and not written, or its first write was torn
@@ -424,6 +431,8 @@ cdef void _find_live(Scan* scan) noexcept nogil:
             break
         if is_known and it.file.number > wanted:
             continue
+        if not _fill(scan, it):
+            return
         _find_rounds(scan, it)
         it.is_live = _is_live(scan, it, wanted)
         if it.is_live:
@@ -558,6 +567,8 @@ cdef void _look_for_unknown(Scan* scan) noexcept nogil:
     cdef uint64_t byte
     for at in range(scan.file_count):
         it = &scan.files[at]
+        if not _fill(scan, it):
+            return
         for byte in range(it.file.size):
             if it.file.image[byte]:
                 _damage(scan, DAMAGE_FILE_HEAD, it.file, it.file.number, 0, it.file.size)
@@ -590,9 +601,10 @@ cdef void _scan(Scan* scan) noexcept nogil:
     cdef Reading* it
     if not scan.log.salt_is_known:
         _look_for_unknown(scan)
-    _find_live(scan)
-    _set_limits(scan)
-    if not _are_open(scan):
+    if not scan.has_failed:
+        _find_live(scan)
+        _set_limits(scan)
+    if scan.has_failed or not _are_open(scan):
         return
     for at in range(scan.live_count):
         it = scan.live[at]

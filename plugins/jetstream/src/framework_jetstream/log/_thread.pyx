@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
+from io import FileIO
 
 cimport cython
 from libc.errno cimport EINTR, ENXIO
@@ -17,6 +18,7 @@ from framework_jetstream.log._disk cimport disk_close, disk_perform
 from framework_jetstream.log._face cimport Log
 from framework_jetstream.log._log cimport LogRound, pthread_mutex_t
 from framework_jetstream.log._performing cimport log_round_done, log_sync, log_take_round, log_take_small_round
+from framework_jetstream.log._record cimport FILE_HEAD_BYTES
 
 cdef extern from "pthread.h" nogil:
     ctypedef struct pthread_condattr_t:
@@ -174,6 +176,16 @@ def _written(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
+def _read(file: FileIO, target: memoryview, at: int, end: int) -> None:
+    """Read what a file has from byte `at` on; it may be shorter."""
+    file.seek(at)
+    while at < end:
+        count = file.readinto(target[at:end])
+        if not count:
+            return
+        at += count
+
+
 @cython.no_gc_clear  # its end writes what the log has
 cdef class LogThread:
     """A log in a folder, and the thread that writes it.
@@ -211,8 +223,10 @@ cdef class LogThread:
         fcntl.flock(self.runner.disk.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._sync_parent()
         for name in sorted(filter(FILE_NAME.fullmatch, os.listdir(self.folder))):
-            self._load(name)
-        self.log.recover()
+            with self._file(name) as file:
+                size = os.fstat(file.fileno()).st_size
+                _read(file, self.log.load(int(name[:-4]), size), 0, min(size, FILE_HEAD_BYTES))
+        self.log.recover(self._read_rest)
         with nogil:
             while True:
                 it = log_take_round(self.runner.log, True)
@@ -228,18 +242,14 @@ cdef class LogThread:
         finally:
             os.close(parent)
 
-    def _load(self, name):
-        """Read a file; what was set aside and never written is not read: as a rule most of the last one."""
-        with open(os.path.join(self.folder, name), "rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            target = self.log.load(int(name[:-4]), size)
-            for begin, end in _written(file.fileno(), size):
-                file.seek(begin)
-                while begin < end:
-                    count = file.readinto(target[begin:end])
-                    if not count:
-                        break
-                    begin += count
+    def _file(self, name):
+        return open(os.path.join(self.folder, name), "rb", buffering=0)
+
+    def _read_rest(self, number, target):
+        """Read a file behind its heads; what was set aside and never written is not read: as a rule most of the last one."""
+        with self._file(f"{number:010}.log") as file:
+            for begin, end in _written(file.fileno(), len(target)):
+                _read(file, target, max(begin, FILE_HEAD_BYTES), end)
 
     def __dealloc__(self):
         if self.runner != NULL:
