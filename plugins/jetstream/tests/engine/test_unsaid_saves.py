@@ -143,6 +143,29 @@ def test_what_goes_soon_is_never_synced() -> None:
     assert len(stream.synced) < 10
 
 
+@pytest.mark.parametrize("is_started_again", [False, True])
+def test_the_log_gives_up_what_was_said_without_a_save(*, is_started_again: bool) -> None:
+    stream = made()
+    stream.log_bytes = 6 * FILE_BYTES
+    stream.cut_power()
+    stream.store()
+    stream.pass_time()
+    if is_started_again:
+        stream.store(1)
+        stream.cut_power()
+    first, said = stream.log.first_file, stream.log.file
+    stream.synced.clear()
+    while stream.log.first_file == first:
+        stream.store(100)
+    assert first < stream.log.first_file <= said
+    assert not stream.synced
+
+    before = stream.held()
+    stream.cut_power()
+    assert stream.held() == before
+    assert not stream.damage
+
+
 def test_what_can_not_be_synced_is_written_again(unsaid: Unsaid) -> None:
     before = unsaid.held()
     names = set(unsaid.segment_disk.names())

@@ -62,7 +62,7 @@ cdef bint group_begins_anew(Engine* engine, Group* group) noexcept nogil:
         group.replica.raft.has_repaired = has_repaired
     group.is_created = 0
     group.differs_edition = 0
-    group.applied = group.proposed = group.saved_in = group.saved_at = group.due = 0
+    group.applied = group.proposed = group.saved_in = group.saved_at = group.due = group.needed_from = 0
     if group.slot != NULL:
         _empty(engine, group.slot)
         reading_refuse(engine, group.slot, False)

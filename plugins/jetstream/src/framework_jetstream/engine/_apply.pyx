@@ -286,6 +286,9 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
         return
     if group.slot != NULL and entry.index > group.applied + 1 and group.replica == NULL:
         lose_entries_before(engine, group.slot, entry)
+    if group.needed_from == 0:
+        # What came before is in the state that was kept.
+        group.needed_from = entry.file
     proposal = group_applied(engine, group, entry.index, entry.term)
     if group.control:
         control_apply(engine, group, entry, proposal)

@@ -43,7 +43,7 @@ cdef Group* group_opened(Engine* engine, Slot* slot, ConsumerSlot* consumer, Com
         made = group_made(engine, number, slot, consumer)
     if made != NULL:
         group_describe(made, command_text(command, 2), command.lengths[2])
-        made.saved_in = engine.log.file.number
+        made.saved_in = made.needed_from = engine.log.file.number
     return made
 
 

@@ -23,6 +23,7 @@ cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil
 cdef bint segments_are_bad(const Engine* engine, const Slot* slot) noexcept nogil
 cdef bint replica_is_held(const Engine* engine, const Slot* slot) noexcept nogil
 cdef uint64_t tail_bytes(const Engine* engine, const Slot* slot) noexcept nogil
+cdef uint64_t group_needs(const Engine* engine, const Group* group) noexcept nogil
 cdef bint files_are_needed(const Engine* engine, const Group* group) noexcept nogil
 cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil
 cdef char* segments_text(Slot* slot, size_t* length) noexcept nogil

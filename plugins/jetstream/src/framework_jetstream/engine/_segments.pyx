@@ -32,6 +32,7 @@ from framework_jetstream.engine._state cimport (
 )
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
+from framework_jetstream.log._committed cimport log_first_in_use
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_make_room
@@ -244,6 +245,7 @@ cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nog
     job.storage_kind = slot.stream.limits.storage_kind
     job.is_synced = is_synced or job.storage_kind != 0 or _has_bad_ones(slot)
     job.synced_below = slot.synced_below
+    job.log_file = log_first_in_use(engine.log)
     if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
         segment_job_free(job)
         saves_fail(engine, ENOMEM)
@@ -475,8 +477,10 @@ cdef bint segments_are_said(Engine* engine, Slot* slot) noexcept nogil:
         slot.job = NULL
         segment_job_free(job)
         return True
-    if job.is_synced and not _say(engine, slot):
-        return False
+    if job.is_synced:
+        if not _say(engine, slot):
+            return False
+        slot.group.needed_from = job.log_file
     segments_follow(engine, slot)
     return True
 
@@ -495,16 +499,27 @@ cdef bint replica_is_held(const Engine* engine, const Slot* slot) noexcept nogil
     )
 
 
+cdef uint64_t _first_needed(const Replica* replica) noexcept nogil:
+    """Return the first entry that is in no state that is kept; it may not be there yet."""
+    return max(replica.placed_first, replica.raft.log.snapshot_index + 1)
+
+
+cdef uint64_t group_needs(const Engine* engine, const Group* group) noexcept nogil:
+    """Return the first file of the log that may have an entry of a group which is nowhere else."""
+    cdef const Replica* replica = group.replica
+    if replica == NULL:
+        return group.needed_from if group.proposed > log_group(engine.log, group.number).snapshot_index else engine.log.file.number
+    if _first_needed(replica) >= replica.placed_end:
+        return engine.log.file.number
+    return placed_at(replica, _first_needed(replica)).place.file.number
+
+
 cdef bint files_are_needed(const Engine* engine, const Group* group) noexcept nogil:
     """Whether files to be given up have entries of a group that are nowhere else, and can be kept elsewhere now."""
     cdef const Replica* replica = group.replica
-    cdef uint64_t first
     if replica == NULL:
-        return log_group(engine.log, group.number).snapshot_index < group.due
-    first = max(replica.placed_first, replica.raft.log.snapshot_index + 1)
-    if first >= replica.placed_end or replica.raft.applied < first:
-        return False
-    return placed_at(replica, first).place.file.number < engine.trim_before
+        return group.needed_from < engine.trim_before and log_group(engine.log, group.number).snapshot_index < group.due
+    return replica.raft.applied >= _first_needed(replica) and group_needs(engine, group) < engine.trim_before
 
 
 cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:

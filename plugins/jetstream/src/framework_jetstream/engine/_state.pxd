@@ -273,6 +273,8 @@ cdef struct Group:
     # That entry, until a SNAPSHOT has said so; 0: there is none, or it has.
     uint64_t due
     # Entries up to this one may be in files that are given up.
+    uint64_t needed_from
+    # No file before this one has an entry that is nowhere else; 0: not known. Where several servers have the group they know better.
     uint32_t number
     uint32_t control
     # Its number as a control group, whose entries Python applies; 0: it is none.
@@ -336,6 +338,8 @@ cdef struct SegmentJob:
     # When it is back all its segments are on the disk, those as well that earlier saves have left to the page cache.
     uint64_t synced_below
     # These were written with lower numbers than the others.
+    uint64_t log_file
+    # Where the first entry may be that had not been applied.
     uint8_t spoils_unsynced
     # One of the others could not be synced, so nobody knows what the disk has of it.
 

@@ -15,7 +15,7 @@ from framework_jetstream.engine._control_groups cimport controls_save
 from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
 from framework_jetstream.engine._replica_states cimport consumer_is_kept, stream_is_kept
-from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_spill, segments_turn
+from framework_jetstream.engine._segments cimport group_needs, segments_are_written, segments_remove, segments_spill, segments_turn
 from framework_jetstream.engine._sharing cimport shares_turn
 from framework_jetstream.engine._state cimport (
     EVENT_REKEYED, REKEYING_DUE, REKEYING_GIVES_UP, REKEYING_OVER, REKEYING_REMOVES, ConsumerSlot, Group, Slot,
@@ -108,14 +108,31 @@ cdef bint _is_small(const Engine* engine, const Slot* slot) noexcept nogil:
 # ---- all groups ------------------------------------------------------------------------------------------------------------
 
 
-cdef bint _is_worth_it(Engine* engine) noexcept nogil:
-    """Whether the log is much longer than what would be written to it again."""
-    cdef uint64_t live = 0
+cdef int64_t _small_bytes(const Engine* engine) noexcept nogil:
+    """Return how much would be written to the log again."""
+    cdef int64_t live = 0
     cdef uint32_t at
     for at in range(engine.slot_count):
         if engine.slots[at] != NULL and engine.slots[at].group != NULL and _is_small(engine, engine.slots[at]):
-            live += engine.slots[at].stream.messages.bytes
-    return (log_file_count(engine.log) - engine.log_files) * <int64_t> engine.log.file_bytes > 2 * <int64_t> live
+            live += <int64_t> engine.slots[at].stream.messages.bytes
+    return live
+
+
+cdef bint _is_worth_it(Engine* engine) noexcept nogil:
+    """Whether the log is much longer than what would be written to it again."""
+    return (log_file_count(engine.log) - engine.log_files) * <int64_t> engine.log.file_bytes > 2 * _small_bytes(engine)
+
+
+cdef uint64_t _free_before(const Engine* engine) noexcept nogil:
+    """Return a file before which the log has nothing that large streams need, so that they need not be saved for it; 0: that is too little."""
+    cdef uint64_t first = engine.log.file.number
+    cdef uint32_t at
+    for at in range(engine.slot_count):
+        if engine.slots[at] != NULL and engine.slots[at].group != NULL and not _is_small(engine, engine.slots[at]):
+            first = min(first, group_needs(engine, engine.slots[at].group))
+    if first <= engine.log.first_file:
+        return 0
+    return first if <int64_t> ((first - engine.log.first_file) * engine.log.file_bytes) > _small_bytes(engine) else 0
 
 
 cdef bint _snapshot(Engine* engine, Group* group) noexcept nogil:
@@ -229,9 +246,11 @@ cdef void _rekey(Engine* engine) noexcept nogil:
 
 
 cdef void _begin(Engine* engine) noexcept nogil:
-    """Give up all files but the one that is written, as soon as no entry that is in them is needed."""
+    """Give up files as soon as no entry that is in them is needed: those that large streams do not need, or all but the one that is written."""
     cdef uint32_t at
-    engine.trim_before = engine.log.file.number
+    engine.trim_before = 0 if engine.has_dead else _free_before(engine)
+    if not engine.trim_before:
+        engine.trim_before = engine.log.file.number
     engine.trim_waits = 0
     engine.has_dead = False
     for at in range(engine.slot_count):

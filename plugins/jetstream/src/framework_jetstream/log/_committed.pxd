@@ -25,5 +25,7 @@ cdef void log_let_image_go(Log* log, LogFile* file) noexcept nogil
 cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
 # Free the memory of files that nobody reads or writes any more: who took their entries has copied them.
 cdef void log_forget(Log* log) noexcept nogil
+# The first file with an entry that was not given yet, or the one that is written.
+cdef uint64_t log_first_in_use(Log* log) noexcept nogil
 # How many files there are that are needed.
 cdef int64_t log_file_count(Log* log) noexcept nogil

@@ -228,6 +228,14 @@ cdef void log_forget(Log* log) noexcept nogil:
     pthread_mutex_unlock(&log.lock)
 
 
+cdef uint64_t log_first_in_use(Log* log) noexcept nogil:
+    cdef uint64_t first
+    pthread_mutex_lock(&log.lock)
+    first = _first_in_use(log)
+    pthread_mutex_unlock(&log.lock)
+    return first
+
+
 cdef int64_t log_file_count(Log* log) noexcept nogil:
     cdef LogFile* file
     cdef int64_t count = 0
