@@ -124,7 +124,7 @@ cdef bint _is_worth_it(Engine* engine) noexcept nogil:
 
 
 cdef uint64_t _free_before(const Engine* engine) noexcept nogil:
-    """Return a file before which the log has nothing that large streams need, so that they need not be saved for it; 0: that is too little."""
+    """Return a file before which the log has nothing that large streams need; 0: that is less than would be written for it."""
     cdef uint64_t first = engine.log.file.number
     cdef uint32_t at
     for at in range(engine.slot_count):
@@ -246,7 +246,7 @@ cdef void _rekey(Engine* engine) noexcept nogil:
 
 
 cdef void _begin(Engine* engine) noexcept nogil:
-    """Give up files as soon as no entry that is in them is needed: those that large streams do not need, or all but the one that is written."""
+    """Give up files as soon as no entry in them is needed: those that large streams do not need, or all but the one that is written."""
     cdef uint32_t at
     engine.trim_before = 0 if engine.has_dead else _free_before(engine)
     if not engine.trim_before:
