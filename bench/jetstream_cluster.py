@@ -1,10 +1,11 @@
 """Streams of three replicas: ours beside nats-server, the same load, three servers of each.
 
-    python -m bench.jetstream_cluster [--rounds 5] [--only "publish 1 KiB"] [--list]
+    python -m bench.jetstream_cluster [--rounds 5] [--only "publish 1 KiB"] [--list] [--used]
 
 Ours syncs on a majority before it answers, nats-server every two minutes; rows say where that is
-changed. Clients are connected to who leads the stream; CPU is that of all servers. What faults do
-is measured by `tests.torture`.
+changed. Clients are connected to who leads the stream; CPU is that of all servers. With `--used`
+they have stored and deleted 2.3 GiB before: their files are not new ones. What faults do is
+measured by `tests.torture`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
 SERVERS: Final = 3
 STREAMS: Final = 100
 LOOK_EVERY_S: Final = 0.05
+USED_MESSAGES: Final = 150_000
+USED_BYTES: Final = 16384
+"""Of a message."""
+REST_S: Final = 8.0
+"""Until the disk has what was written, or it is deleted."""
 READY_S: Final = 30.0
 """Until three servers make a stream."""
 DEFAULT: Final = (Contestant(OURS), Contestant("2.15.2"))
@@ -114,6 +120,8 @@ class ClusterBench(Bench):
     servers: dict[str, ServerProcess] = field(default_factory=dict)
     """By name, for the time of a measurement."""
     api: SharedApi | None = None
+    is_used: bool = False
+    """Whether servers have stored something before."""
 
     @override
     @contextmanager
@@ -126,7 +134,17 @@ class ClusterBench(Bench):
             await_meta_leader(first)
             with SharedApi(first) as api:
                 self.servers, self.api = servers, api
+                if self.is_used:
+                    self.use(first)
                 yield first, api
+
+    def use(self, server: ServerProcess) -> None:
+        """Store and delete something."""
+        assert self.api is not None
+        self.api.add_stream("S", "bench")
+        self.load(server, size=USED_BYTES, count=USED_MESSAGES)
+        self.api.ask("STREAM.DELETE.S")
+        time.sleep(REST_S)
 
     @override
     def load(self, server: ServerProcess, **options: object) -> Mapping[str, float]:
@@ -214,7 +232,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    run(parser, dict(rows()), lambda loadgen, given: ClusterBench(loadgen, given.seconds, 1.0))
+    parser.add_argument("--used", action="store_true", help="servers have stored much before")
+
+    def bench_of(loadgen: Path, given: argparse.Namespace) -> ClusterBench:
+        return ClusterBench(loadgen, given.seconds, 1.0, is_used=given.used)
+
+    run(parser, dict(rows()), bench_of)
 
 
 if __name__ == "__main__":
