@@ -492,7 +492,7 @@ class Cluster:
             server_id = rng.choice(strangers)
         if change in {Change.REMOVE, Change.DEMOTE} and len(members.votes) - len(learners) < 3:
             return
-        if change in {Change.REMOVE, Change.DEMOTE} and self.has_unknown_loss(server):
+        if change is not Change.ADD_LEARNER and self.has_unknown_loss(server):
             return
         was_changing = members.index > server.group.commit
         if server.group.change(change, server_id):
@@ -501,7 +501,7 @@ class Cluster:
 
     def has_unknown_loss(self, leader: Server) -> bool:
         """Whether a member has lost something, and its leader may not have heard of it."""
-        if any(it.is_faulty for it in self.servers.values()):
+        if any(it.is_faulty or it.is_old for it in self.servers.values()):
             return True
         peers = [leader.group.peer(it.id) for it in self.servers.values() if it.disk.is_lost]
         return not all(it is None or it.is_lost for it in peers)

@@ -406,6 +406,7 @@ MUTANTS = (
         "message.log_term != raft.loss",
         "not raft.loss",
     ),
+    without("forgets whom it told to begin anew", "_losses", "peer.may_begin_anew = True"),
     without("forgets that something is lost", "_raft", "ready.is_lost = raft.loss != 0"),
     instead(
         "lets the whole ones go and keeps the lost one",

@@ -75,7 +75,9 @@ class Disk:
                     self.restored += self.is_lost > is_lost
                     self.term, self.vote, self.is_lost = term, vote, is_lost
                 case ("install", snapshot, chain, keeps):
-                    self.keep(snapshot, chain)
+                    # Who compacts does not wait for those before: its own is the later one then.
+                    if snapshot.index > self.snapshot.index:
+                        self.keep(snapshot, chain)
                     if not keeps:
                         self.entries.clear()
                 case ("cut", index):

@@ -136,6 +136,7 @@ cdef bint _heartbeat_counts(Raft* raft, RaftPeer* peer, const RaftMessage* messa
     if message.context > peer.loss_round:
         peer.loss_round = message.context
         peer.is_faulty = message.flags & FAULTY != 0
+        peer.may_begin_anew = peer.may_begin_anew and peer.is_faulty
     return True
 
 
@@ -164,11 +165,12 @@ cdef void barriers_propose(Raft* raft) noexcept nogil:
 cdef bint _are_enough_without(const Raft* raft, const RaftPeer* peer) noexcept nogil:
     """Return whether a majority of voters has said in this term that it has lost nothing, also when a peer does not count.
 
-    Of several that can't read what they have it is one peer's turn: the first one's. None may lose it whose leader can't give it.
+    Of several that can't read what they have it is one peer's turn: that of who was told so before, else the first one's. Who was told may
+    have lost it already. None may lose it whose leader can't give it.
     """
     cdef const RaftPeer* other
     cdef uint32_t at, voters = 0, heard = 0
-    cdef bint is_behind = False
+    cdef bint is_behind = peer.may_begin_anew
     if raft.is_faulty:
         return False
     for at in range(raft.peer_count):
@@ -177,7 +179,7 @@ cdef bint _are_enough_without(const Raft* raft, const RaftPeer* peer) noexcept n
         is_behind = is_behind or other.id == peer.id
         if other.is_faulty and not other.loss and not is_behind:
             return False
-        if not other.is_voter or other.loss or other.id == peer.id:
+        if not other.is_voter or other.loss or other.may_begin_anew or other.id == peer.id:
             continue
         heard += other.id == raft.id or (other.loss_round != 0 and raft.now - other.heard_tick < raft.settings.election_ticks)
     return heard > voters // 2
@@ -186,6 +188,7 @@ cdef bint _are_enough_without(const Raft* raft, const RaftPeer* peer) noexcept n
 cdef void loss_tell(Raft* raft, RaftPeer* peer, RaftMessage* heartbeat) noexcept nogil:
     """Say to who has lost something which entry is its barrier; to who can't read what it has, that it may lose that."""
     if peer.is_faulty and not peer.loss and _are_enough_without(raft, peer):
+        peer.may_begin_anew = True
         heartbeat.flags |= BEGIN_ANEW
     if not peer.loss or not peer.barrier or peer.state == PULLS:
         return

@@ -125,5 +125,5 @@ cdef void become_leader(Raft* raft) noexcept nogil:
         peer.next = peer.next_before = raft.log.last_index + 1
         peer.heard_tick = raft.now
         peer.state = PROBE
-        peer.probe_is_out = peer.is_faulty = False
+        peer.probe_is_out = peer.is_faulty = peer.may_begin_anew = False
     compare_begin(raft)

@@ -172,6 +172,7 @@ cdef struct RaftPeer:  # a member; this server is one of them
     uint8_t vote
     bint is_voter
     bint is_faulty  # as it says
+    bint may_begin_anew  # it was told so while it was faulty, and may have lost all since
     bint probe_is_out
     bint may_rest  # it may hibernate, in this term
 
