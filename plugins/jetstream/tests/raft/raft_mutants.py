@@ -407,6 +407,12 @@ MUTANTS = (
         "not raft.loss",
     ),
     without("forgets whom it told to begin anew", "_losses", "peer.may_begin_anew = True"),
+    instead(
+        "says nothing where it is asked whether the logs agree",
+        "_following",
+        "message.commit > raft.commit and through <= raft.match_through and not raft.loss",
+        "not raft.loss",
+    ),
     without("forgets that something is lost", "_raft", "ready.is_lost = raft.loss != 0"),
     instead(
         "lets the whole ones go and keeps the lost one",

@@ -316,6 +316,8 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
         return False
     if state.log != NULL:
         replicated_hear(state)
+        # What others sent goes to the disk first: they wait for that, and for nothing else of this turn.
+        _kick(state)
         replicated_settle(state, False)
         if not apply_committed(state):
             replicated_speak(state)

@@ -26,8 +26,8 @@ from framework_jetstream.engine._groups cimport (
     refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
-from framework_jetstream.engine._peers cimport peer_may_say
-from framework_jetstream.engine._port cimport FRAMEWORK_PORT_OK, FRAMEWORK_ROW_MESSAGE, framework_batch, framework_message, framework_row
+from framework_jetstream.engine._peers cimport peer_may_say, peers_tell
+from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_row
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_DIFFERS, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, REPAIRS_LOSS,
     REPAIRS_OTHER, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
@@ -45,7 +45,7 @@ from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, PEERS_MAX, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport (
-    OutgoingFrame, Replica, UNSETTLED, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
+    Replica, UNSETTLED, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
 )
 from framework_jetstream.replication._schedule cimport due_next, replica_take, replica_unsettle, replicas_unsettle
 from framework_jetstream.stream._headers cimport Text
@@ -57,8 +57,6 @@ cdef enum:
     # After a longer pause it is no matter how long it was.
     FRAMES_MAX = 1024
     # Taken in one turn.
-    SUBJECT_BYTES = 128
-    NUMBER_BYTES = 16
 
 cdef uint64_t ALL = <uint64_t> -1
 
@@ -460,33 +458,9 @@ cdef void replicated_hear(Engine* engine) noexcept nogil:
     _turn(engine)
 
 
-cdef uint32_t _subject(Engine* engine, uint64_t server, char* to) noexcept nogil:
-    """Write where a server hears of others: the prefix, and its number in hexadecimal digits."""
-    cdef uint32_t at, digit
-    memcpy(to, engine.peers_prefix.chars, engine.peers_prefix.length)
-    for at in range(NUMBER_BYTES):
-        digit = <uint32_t> (server >> (4 * (NUMBER_BYTES - 1 - at)) & 15)
-        to[engine.peers_prefix.length + at] = <char> (c"0" + digit if digit < 10 else c"a" + digit - 10)
-    return engine.peers_prefix.length + NUMBER_BYTES
-
-
-cdef void _say_frame(Engine* engine, OutgoingFrame* frame) noexcept nogil:
-    """Hand a frame over to the port, with its memory; what it does not take is lost, as the network may lose it."""
-    cdef char subject[SUBJECT_BYTES]
-    cdef framework_message message
-    memset(&message, 0, sizeof(message))
-    message.account = engine.peers_account
-    message.subject, message.subject_length = subject, _subject(engine, frame.to, subject)
-    message.payload, message.payload_length = frame.chars, <uint32_t> frame.used
-    if engine.peers.publish_memory(engine.peers.self, frame.memory, &message) == FRAMEWORK_PORT_OK:
-        frame.memory = frame.chars = NULL
-    frame.used = frame.count = 0
-
-
 cdef void replicated_speak(Engine* engine) noexcept nogil:
     """Tell other servers what follows from this turn."""
     cdef int64_t due
-    cdef size_t at
     if engine.replicas == NULL:
         return
     _turn(engine)
@@ -495,6 +469,4 @@ cdef void replicated_speak(Engine* engine) noexcept nogil:
         due = 1
     if due:
         wake_at(engine, engine.ticked_ns + due * TICK_NS)
-    for at in range(engine.replicas.frame_count):
-        if engine.replicas.frames[at].used:
-            _say_frame(engine, &engine.replicas.frames[at])
+    peers_tell(engine)

@@ -131,8 +131,13 @@ cdef void _reject(Raft* raft, const RaftMessage* message) noexcept nogil:
 
 
 cdef void append_received(Raft* raft, const RaftMessage* message) noexcept nogil:
-    """Append what the leader sends, from where the logs agree on."""
+    """Append what the leader sends, from where the logs agree on.
+
+    Who is told of a commit alone, and has acknowledged all that it has, does not say so once more: the leader would hear nothing new, at
+    each commit. Where it does not know yet that the logs agree it asks again, and then there is no commit to tell of.
+    """
     cdef uint64_t through
+    cdef bint tells_commit
     cdef uint64_t last = raft.log.last_index
     if message.index > raft.commit and log_term_at(&raft.log, message.index) != message.log_term:
         _reject(raft, message)
@@ -140,6 +145,7 @@ cdef void append_received(Raft* raft, const RaftMessage* message) noexcept nogil
     through = take_entries(raft, message.index, message)
     if raft.log.last_index != last:
         raft.is_hibernating = False  # its leader is awake, and rests on nobody
+    tells_commit = not message.entry_count and message.commit > raft.commit and through <= raft.match_through and not raft.loss
     if through > raft.match_through:
         raft.match_through = through
     commit_to(raft, message.commit if message.commit < through else through)
@@ -147,7 +153,7 @@ cdef void append_received(Raft* raft, const RaftMessage* message) noexcept nogil
         acknowledge(raft, message)
     elif _durable(raft) < _received(raft):
         raft.ack_is_due = True
-    else:
+    elif not tells_commit:
         acknowledge(raft, NULL)
 
 

@@ -12,7 +12,7 @@ from framework_jetstream.raft._hibernation cimport pair_beat
 from framework_jetstream.raft._members cimport members_write
 from framework_jetstream.raft._raft_messages cimport EntryHead, FrameHead, MessageHead, entry_begin, frame_begin, message_begin
 from framework_jetstream.raft._state cimport (
-    ENTRY_DATA, ENTRY_MEMBERS, MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, RaftEntry, RaftMembers,
+    APPEND, ENTRY_DATA, ENTRY_MEMBERS, MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, RaftEntry, RaftMembers,
 )
 from framework_jetstream.replication._replica_log cimport entry_of_record, placed_at, snapshot_read
 from framework_jetstream.replication._replicas cimport OutgoingFrame, replica_gives
@@ -55,6 +55,7 @@ cdef OutgoingFrame* _frame_to(Replicas* replicas, uint64_t to) noexcept nogil:
         if _room(replicas, it, sizeof(FrameHead)) == NULL:
             return NULL
         it.used = sizeof(FrameHead)
+        it.can_wait = True
     return it
 
 
@@ -68,6 +69,7 @@ cdef OutgoingFrame* _begin(Replicas* replicas, const RaftMessage* message, uint6
     memcpy(frame.chars + frame.used, &head, sizeof(MessageHead))
     frame.used += sizeof(MessageHead)
     frame.count += 1
+    frame.can_wait = frame.can_wait and message.kind == APPEND and not message.entry_count and not message.context
     return frame
 
 

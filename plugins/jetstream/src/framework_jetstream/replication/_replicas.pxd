@@ -14,7 +14,7 @@ time, which finds them by when they are due (`_schedule.pyx`). Who calls a funct
 A group begins with `replica_open`; what is in the log of it comes through `committed`, and with `replicas_begin` all groups go on.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from framework_jetstream.log._log cimport Log, LogEntry, LogPlace
 from framework_jetstream.log._solo cimport Committer
@@ -115,6 +115,8 @@ cdef struct OutgoingFrame:  # to one server
     size_t used
     size_t room
     uint32_t count
+    bint can_wait  # it tells of commits alone, which may go with what comes next
+    int64_t waits_until_ns  # 0: it does not yet; for who sends it
 
 
 cdef struct ReplicaParts:  # who has what states refer to, and reads files; NULL: states are all that there is, and entries stay in memory
