@@ -367,8 +367,9 @@ class Cluster:
             self.after(self.copy_rng.uniform(2, 20), *again)
             return
         self.faults["old copy"] += 1
+        had_index = server.disk.last_index
         self.stop(server.id)
-        server.put_back(copy)
+        server.put_back(copy, had_index)
         self.after(self.copy_rng.choice((10, 200, 1500)), self.start, server.id)
         self.after(self.copy_rng.uniform(100, 600), self.copy)
 
@@ -395,7 +396,9 @@ class Cluster:
             follows = it.is_up and it.group.term == leader.group.term
             if not follows or it.group.leader != leader.id or it.voters() != voters:
                 return False
-            if not all(it.disk.has(*entry) for entry in server.disk.entries.items()):
+            if it.disk.last_index < server.disk.snapshot.index or not all(
+                it.disk.has(*entry) for entry in server.disk.entries.items()
+            ):
                 return False
         return True
 

@@ -198,10 +198,15 @@ class Server:
         """Whether its disk is a copy that lacks something of what it had."""
         return self.disk.last_index < self.had_index
 
-    def put_back(self, copy: Disk) -> None:
-        """Let an older copy take the place of the disk, while it is stopped."""
+    def put_back(self, copy: Disk, had_index: int) -> None:
+        """Let an older copy take the place of the disk, while it is stopped.
+
+        Args:
+            copy: Of the disk.
+            had_index: What was durable, and may have been told, before it stopped.
+        """
         self.disk_before, self.disk = self.disk, copy
-        self.had_index = self.disk_before.last_index
+        self.had_index = had_index
         self.acknowledged = (0, 0)
         self.judge.forgets(self)
 
