@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 
 import nats
 import pytest
-from nats.js.errors import KeyNotFoundError
+from nats.js.errors import KeyNotFoundError, ServiceUnavailableError
 
 from framework.testing import OURS, NatsCli
 from plugins.jetstream.tests.interop import shared_clusters as shared
@@ -368,7 +368,11 @@ def run(server, scenario):
     asyncio.run(connected())
 
 
-def test_ordered_consumers_and_pushes_of_a_library(cluster):
+def test_ordered_consumers_and_pushes_of_a_library(cluster, request):
+    # On a busy machine the real server says now and then that nobody leads the consumer.
+    is_ours = request.node.callspec.params["cluster"] == OURS
+    tried_again = () if is_ours else (ServiceUnavailableError,)
+
     async def scenario(js):
         await js.add_stream(name="LIB", subjects=["LIB.>"], num_replicas=3)
         for number in range(10):
@@ -387,7 +391,8 @@ def test_ordered_consumers_and_pushes_of_a_library(cluster):
         again = first[1].data, 2
         # The real server may deliver all that is new before it.
         while again not in [(it.data, it.metadata.num_delivered) for it in first]:
-            first = await pulled.fetch(8, timeout=5)
+            with suppress(*tried_again):
+                first = await pulled.fetch(8, timeout=5)
         queued = [await js.subscribe("LIB.0", queue="q") for _ in range(2)]
         got = await asyncio.wait_for(_first_of(queued), 5)
 
