@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MESSAGE, ANSWER, TEXT = 0, 1, c_void_p
+FULL = 1
 NOBODY = 1
 NO_ACCOUNT = 0xFFFFFFFF
 GONE = b"gone"
@@ -104,6 +105,8 @@ class FakePort:
         """Tokens of messages that went where nobody listens."""
         self.missed: list[bytes] = []
         """Where those were to be acknowledged."""
+        self.is_full = False
+        """Whether it takes nothing now."""
         self._functions = Functions(
             version=1,
             size=ctypes.sizeof(Functions),
@@ -176,6 +179,8 @@ class FakePort:
         del self.held[batch]
 
     def _publish(self, _: int, messages: Sequence[Message], count: int) -> int:
+        if self.is_full:
+            return FULL
         for it in messages[:count]:
             if it.account == NO_ACCOUNT:
                 self.unheard.append(it.token)

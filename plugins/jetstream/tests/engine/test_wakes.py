@@ -107,3 +107,24 @@ def test_messages_go_when_they_are_too_old() -> None:
         counts.append((now, state[0]))
 
     assert counts == [(SECOND_NS, 1), (3 * SECOND_NS // 2, 0)]
+
+
+def test_what_is_due_waits_until_something_can_be_said() -> None:
+    port, engine = opened()
+    engine.turn(0, 0)
+    port.is_full = True
+    port.tell(1, [(b"s", b"s", b"reply", b"", b"x")])
+    engine.turn(0, 0)
+    assert engine.wakes_ns == SECOND_NS
+    now = SECOND_NS
+    for _ in range(3):
+        engine.turn(now, now)
+        assert engine.wakes_ns > now
+        now = engine.wakes_ns
+    port.is_full = False
+    engine.turn(now, now)
+    asked = engine.command(Verb.STREAM_STATE, STREAM)
+    engine.turn(now, now)
+
+    assert [it[0] for it in port.said] == [b"reply"]
+    assert [numbers[0] for it, _, numbers, *_ in engine.answers() if it == asked] == [0]

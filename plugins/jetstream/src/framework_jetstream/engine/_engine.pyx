@@ -129,7 +129,7 @@ cdef enum:
     SLOW_NS = 50000000
     # Behind a sync that took longer they are left to the log's thread for a while.
     REST_NS = 5000000
-    # The log's thread marks what was synced when there was nothing to do for so long.
+    # The log's thread marks what was synced when there was nothing to do for so long; what is due waits so long where nothing can be said.
 
 
 cdef int64_t _clock(int which) noexcept nogil:
@@ -303,6 +303,16 @@ cdef void _carry_out(State* state, Command* command) noexcept nogil:
             command_free(command)
 
 
+cdef void _speak_blocked(State* state) noexcept nogil:
+    """Go on to lead, and to follow, while those who read slowly hold up everything else.
+
+    What is due meanwhile is looked at again a little later: left as it is it would say without end that it is due.
+    """
+    if state.now_ns >= state.wakes_ns:
+        state.wakes_ns = state.now_ns + REST_NS
+    replicated_speak(state)
+
+
 cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept nogil:
     """Take what there is, and say what follows; True: there may be more at once."""
     cdef Command* command
@@ -310,9 +320,8 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
     state.now_ns = now_ns
     state.unix_ns = max(state.unix_ns, unix_ns)
     if state.outbox.is_blocked and not outbox_flush(&state.outbox):
-        # Who waits for clients that read slowly goes on to lead, and to follow.
         replicated_hear(state)
-        replicated_speak(state)
+        _speak_blocked(state)
         return False
     if state.log != NULL:
         replicated_hear(state)
@@ -320,7 +329,7 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
         _kick(state)
         replicated_settle(state, False)
         if not apply_committed(state):
-            replicated_speak(state)
+            _speak_blocked(state)
             return False
         replicated_settle(state, True)
         groups_close_rest(state)

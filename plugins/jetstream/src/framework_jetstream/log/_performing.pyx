@@ -114,6 +114,7 @@ cdef LogRound* log_take_round(Log* log, bint rests) noexcept nogil:
             elif log.first_file_synced and log.retired_count and not log.made_file and not _must_one_go(log):
                 log.retired_count -= 1
                 it.recycled = log.retired[log.retired_count].number
+                log.wants_room = log.wants_room and log.retired_count
         elif log.first_file_synced and _has_too_many(log):
             log.retired_count -= 1
             it.removed = log.retired[log.retired_count].number
