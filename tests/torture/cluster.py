@@ -72,8 +72,8 @@ class TorturedCluster:
         self._folder = folder
         self.servers: dict[str, ServerProcess] = {}
         self.disks = Disks(folder, NAMES) if has_disks else None
-        self.flipped: list[str] = []
-        """Servers in whose files bits were flipped, with each time."""
+        self.damaged: list[str] = []
+        """Servers whose files were damaged, with each time."""
         self._wires = {it: TcpProxy() for it in permutations(NAMES, 2)} if has_wires else {}
         plugin = ("-plugin", "framework_jetstream.plugin") if kind == OURS else ()
         text = OURS_CONFIG if kind == OURS else REAL_CONFIG
@@ -114,15 +114,22 @@ class TorturedCluster:
 
     def create(self) -> None:
         """Make the stream, when somebody can."""
-        config = {"name": STREAM, "subjects": ["t.>"], "num_replicas": 3, "storage": "file"}
+        self._configure("CREATE", len(NAMES))
+        until("all replicas are current", self.is_current)
+
+    def scale(self, replicas: int) -> None:
+        """Let the stream have so many replicas."""
+        self._configure("UPDATE", replicas)
+
+    def _configure(self, verb: str, replicas: int) -> None:
+        config = {"name": STREAM, "subjects": ["t.>"], "num_replicas": replicas, "storage": "file"}
         config |= {"duplicate_window": 120_000_000_000}
         wanted = json.dumps(config).encode()
 
-        def made() -> bool:
-            return "config" in self.asker.ask(f"$JS.API.STREAM.CREATE.{STREAM}", wanted)
+        def done() -> bool:
+            return "config" in self.asker.ask(f"$JS.API.STREAM.{verb}.{STREAM}", wanted)
 
-        until("the stream is made", made)
-        until("all replicas are current", self.is_current)
+        until(f"{verb} for {replicas} replicas is done", done)
 
     def info(self) -> dict[str, Any]:
         """Return what who leads the stream says of it; nothing: nobody says anything."""

@@ -1,4 +1,7 @@
-"""File systems that lose their power, or are full: one for each server. Only root can have them."""
+"""File systems that lose their power, are full or hang, one for each server; and damaged files.
+
+Only root can have such file systems.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,18 @@ import fcntl
 import os
 import struct
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Iterator
     from pathlib import Path
 
 _SHUTDOWN = 0x8004587D
 """EXT4_IOC_SHUTDOWN."""
+_FREEZE, _THAW = 0xC0045877, 0xC0045878
+"""FIFREEZE and FITHAW."""
 _NO_LOG_FLUSH = struct.pack("I", 2)
 _DISK_BYTES = 768 << 20
 _BALLAST_BYTES = 1 << 20
@@ -46,9 +52,23 @@ class Disks:
 
     def cut(self, name: str) -> None:
         """Let a file system lose all that is not on the disk, and write nothing more."""
+        self._control(name, _SHUTDOWN, _NO_LOG_FLUSH)
+
+    @contextmanager
+    def hung(self, name: str) -> Iterator[None]:
+        """Let who writes to a file system wait meanwhile."""
+        self._control(name, _FREEZE, 0)
+        try:
+            yield
+        finally:
+            self._control(name, _THAW, 0)
+
+    def _control(self, name: str, request: int, word: int | bytes) -> None:
         descriptor = os.open(self.path(name), os.O_RDONLY)
-        fcntl.ioctl(descriptor, _SHUTDOWN, _NO_LOG_FLUSH)
-        os.close(descriptor)
+        try:
+            fcntl.ioctl(descriptor, request, word)
+        finally:
+            os.close(descriptor)
 
     def give_power(self, name: str) -> None:
         """Let a file system be what is on its disk; nobody has a file open there."""
@@ -76,8 +96,7 @@ class Disks:
 
 def flip_bits(folder: Path, chance: random.Random) -> None:
     """Flip single bits in what a server has stored of messages."""
-    files = [it for it in folder.rglob("*") if it.suffix in {".log", ".seg", ".blk"}]
-    files = [it for it in files if it.stat().st_size]
+    files = _files(folder)
     for _ in range(_FLIPS):
         path = chance.choice(files)
         with path.open("r+b") as file:
@@ -88,6 +107,17 @@ def flip_bits(folder: Path, chance: random.Random) -> None:
             byte = file.read(1)[0]
             file.seek(at)
             file.write(bytes([byte ^ 1 << chance.randrange(8)]))
+
+
+def truncate_file(folder: Path, chance: random.Random) -> None:
+    """Let one file of what a server has stored of messages end too early, anywhere."""
+    path = chance.choice([it for it in _files(folder) if _written(it.read_bytes())])
+    os.truncate(path, chance.randrange(_written(path.read_bytes())))
+
+
+def _files(folder: Path) -> list[Path]:
+    files = [it for it in folder.rglob("*") if it.suffix in {".log", ".seg", ".blk"}]
+    return sorted(it for it in files if it.stat().st_size)
 
 
 def _written(data: bytes) -> int:

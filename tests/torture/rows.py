@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from tests.torture.cluster import NAMES, rest
-from tests.torture.disks import flip_bits
+from tests.torture.disks import flip_bits, truncate_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.torture.cluster import TorturedCluster
 
 DOWN_S = 2.0
 """How long a killed server stays away."""
 PARTED_S = 5.0
 FULL_S = 3.0
+HANGS, HANGS_S, BETWEEN_S = 5, 0.5, 0.3
 PAUSE_S = 3.0
 """How long a server is stopped, and goes on as if nothing had been."""
 
@@ -100,14 +103,44 @@ def full(cluster: TorturedCluster) -> float:
     return at
 
 
+def slow(cluster: TorturedCluster) -> float:
+    """Let the disk of who leads the stream hang, again and again."""
+    assert cluster.disks is not None
+    leader = cluster.leader()
+    at = time.perf_counter()
+    for _ in range(HANGS):
+        with cluster.disks.hung(leader):
+            rest(HANGS_S)
+        rest(BETWEEN_S)
+    return at
+
+
+def members(cluster: TorturedCluster) -> float:
+    """Let who leads the stream have it alone, and then three of them again."""
+    at = time.perf_counter()
+    cluster.scale(1)
+    rest(BETWEEN_S)
+    cluster.scale(len(NAMES))
+    return at
+
+
 def flip(cluster: TorturedCluster) -> float:
     """Flip bits in the files of a follower that is down, and start it again."""
+    return _damage(cluster, flip_bits)
+
+
+def truncate(cluster: TorturedCluster) -> float:
+    """Let a file of a follower that is down end too early, and start it again."""
+    return _damage(cluster, truncate_file)
+
+
+def _damage(cluster: TorturedCluster, how: Callable[[Path, random.Random], None]) -> float:
     leader = cluster.leader()
     name = next(it for it in NAMES if it != leader)
     at = time.perf_counter()
     cluster.servers[name].kill()
-    flip_bits(cluster.store(name), random.Random(len(cluster.flipped)))
-    cluster.flipped.append(name)
+    how(cluster.store(name), random.Random(len(cluster.damaged)))
+    cluster.damaged.append(name)
     cluster.restart(name)
     return at
 
@@ -131,6 +164,9 @@ ROWS = {
     "partition": Row(partition, has_wires=True),
     "power": Row(power, has_disks=True),
     "full": Row(full, has_disks=True),
+    "slow": Row(slow, has_disks=True),
     "flip": Row(flip),
+    "truncate": Row(truncate),
+    "members": Row(members),
 }
 """By name."""
