@@ -183,6 +183,12 @@ class SimulatedDisk:
             length = len(data[at : at + count * SECTOR_BYTES])
             data[at : at + length] = bytes(length)
 
+    def truncate(self, name: str, length: int) -> None:
+        """Let a file have so many bytes at most, as the program and as the disk have it."""
+        file = self._file(name)
+        for data in (file.data, file.durable):
+            del data[length:]
+
     def copy_sector(self, name: str, sector: int, other: str, other_sector: int) -> None:
         """Put what stands in one sector over another one."""
         source = bytes(self._file(name).data[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES])

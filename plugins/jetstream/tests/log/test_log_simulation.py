@@ -455,7 +455,8 @@ class Simulation:
         if not places:
             return
         name, sector = rng.choice(places)
-        match rng.choice(("flip", "erase", "copy", "missing")):
+        newest = max(other for other, _ in places)
+        match rng.choice(("flip", "erase", "copy", "truncate", "missing")):
             case "flip":
                 self.disk.flip(name, sector * SECTOR + rng.randrange(SECTOR), rng.randrange(8))
             case "erase":
@@ -463,10 +464,13 @@ class Simulation:
                 self.disk.erase(name, sector, min(rng.choice((1, 1, 8)), last - sector + 1))
             case "copy":
                 self.disk.copy_sector(*rng.choice(places), name, sector)
+            case "truncate" if name != newest:
+                # Of the newest one nobody knows where it ended.
+                self.disk.truncate(name, sector * SECTOR + rng.randrange(SECTOR))
             case "missing" if self.always and len({other for other, _ in places}) > 1:
                 # With `interval`, what a lost file knew of the end of the one before is lost, too.
                 first = min(other for other, _ in places)
-                if name != max(other for other, _ in places) or name == first:
+                if name != newest or name == first:
                     self.disk.remove(name)
 
 

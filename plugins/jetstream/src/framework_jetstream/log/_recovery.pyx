@@ -12,7 +12,7 @@ Size: one pass over files, rounds and records that share their state.
 from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from framework_jetstream.encryption._cipher cimport CIPHER_END, CIPHER_NONE, FILE_OF_LOG, KeyHead, file_key_find
 from framework_jetstream.log._checking cimport round_is_whole
@@ -455,6 +455,17 @@ cdef void _find_live(Scan* scan) noexcept nogil:
     scan.log.first_file = first
 
 
+cdef void _lengthen(Scan* scan, LogFile* file, uint64_t size) noexcept nogil:
+    """Let what is missing at the end of a file be zeros, as what else was lost."""
+    cdef char* grown = <char*> realloc(file.image, size + 1)
+    if grown == NULL:
+        scan.has_failed = True
+        return
+    memset(grown + file.size, 0, size + 1 - file.size)
+    file.image = grown
+    file.size = size
+
+
 cdef void _set_limits(Scan* scan) noexcept nogil:
     cdef size_t at
     cdef Reading* it
@@ -466,6 +477,8 @@ cdef void _set_limits(Scan* scan) noexcept nogil:
         if behind != NULL and behind.was_begun and behind.previous_file == it.file.number:
             it.limit = behind.previous_end
             it.is_limited = True
+            if it.limit > it.file.size:
+                _lengthen(scan, it.file, it.limit)
             if behind.previous_round > scan.proven:
                 scan.proven = behind.previous_round
 
