@@ -133,7 +133,8 @@ cdef void _take_group(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
         return
     group.is_doubted = False
     group.stated_after = scan.log.unknown_damages
-    if head.flags & HAS_LOST:
+    if head.flags & HAS_LOST or group.last_index < known:
+        # What is known beyond it was torn off before, and the file that ended before it is lost.
         scan.has_failed = scan.has_failed or not group_cut(scan.log, head.group, group.last_index + 1)
     elif head.flags & RESTATED and scan.has_base and group.last_index > known:
         _index_damage(scan, file, offset, head.group, known + 1, group.last_index)
