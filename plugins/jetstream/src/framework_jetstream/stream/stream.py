@@ -311,7 +311,7 @@ class Stream(Component):
         """Take up at which servers it has come to differ, and say of each that was not known."""
         entry, host = self._entry, self._host
         peers = [peer_from_number(it) for (it,) in struct.iter_unpack("=Q", numbers)]
-        names = tuple(host.server_name(it) for it in peers)
+        names = tuple(sorted(host.server_name(it) for it in peers))
         for server in self._book.differ(entry.account, entry.config.name, names):
             name = f"stream {entry.config.name} of account {entry.account}"
             host.report(f"{name} has come to differ at server {server} from what it is here")
