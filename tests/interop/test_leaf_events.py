@@ -22,6 +22,8 @@ ACCOUNTS = """
     system_account: "$SYS"
     no_auth_user: a
 """
+# A peer that stops with something unread resets its connection.
+BY_PEER = ("Client Closed", "Read Error")
 KINDS = [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))]
 
 
@@ -100,6 +102,8 @@ def _without_what_differs(event: dict[str, Any]) -> object:
             client[name] = type(client[name]).__name__
     counted = {name: list(event[name]) for name in ("sent", "received") if name in event}
     kept = {name: event[name] for name in ("type", "reason") if name in event}
+    if kept.get("reason") in BY_PEER:
+        kept["reason"] = "by the peer"
     return list(event), list(client.items()), counted, kept
 
 
