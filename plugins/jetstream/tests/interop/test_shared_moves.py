@@ -130,6 +130,60 @@ def config_of(name, **more):
     return {"name": name, "subjects": [f"{name}.>"], "num_replicas": 1, **more}
 
 
+def test_a_move_is_cancelled_when_others_vote_already(clusters, api_of, system):
+    servers = clusters(OURS)
+    api = api_of(servers["n2"])
+    config = config_of("BACK")
+    made(api, "STREAM.CREATE.BACK", config)
+    pull = {"durable_name": "C", "ack_policy": "explicit"}
+    made(api, "CONSUMER.CREATE.BACK.C", {"stream_name": "BACK", "config": pull})
+    assert stored(api, "BACK.0", b"before", 1) == 1
+    while True:
+        assert scale(api, "BACK", 3)["config"]["num_replicas"] == 3
+        group = shared.until(lambda: api("STREAM.INFO.BACK")["cluster"].get("raft_group"))
+        shared.until(lambda name=group: voters(servers, name) == 3)
+        said = system(servers["n1"], "ACCOUNT.STREAM.CANCEL_MOVE.APP.BACK")
+        if "error" not in said:
+            break
+        shared.until(lambda: is_whole(api, "BACK", 3))  # it had moved in time
+        assert scale(api, "BACK", 1)["config"]["num_replicas"] == 1
+        shared.until(lambda: is_whole(api, "BACK", 1))
+
+    assert said["success"]
+    shared.until(lambda: is_whole(api, "BACK", 1))
+    assert api("STREAM.INFO.BACK")["config"]["num_replicas"] == 1
+    assert stored(api, "BACK.0", b"after", 2) == 2
+    assert [it[2] for it in pulled(api, "BACK", "C", 2)] == [b"before", b"after"]
+    assert api("STREAM.DELETE.BACK")["success"]
+
+
+def voters(servers, group):
+    """Return how many vote in a group, as its leader says; 0: nobody leads it now."""
+    for server in servers.values():
+        shown = server.document("/raftz?acc=APP").get("APP", {}).get(group, {})
+        if shown.get("state") == "LEADER":
+            return shown["size"]
+    return 0
+
+
+@pytest.mark.parametrize("replicas", [(1, 3, 1), (3, 1, 3), (1, 3, 1, 3)])
+@pytest.mark.parametrize(
+    "kind", [OURS, pytest.param(shared.REAL, marks=pytest.mark.peer(shared.REAL))]
+)
+def test_replicas_are_changed_again_while_they_change(clusters, api_of, kind, replicas):
+    api = api_of(clusters(kind)["n1"])
+    made(api, "STREAM.CREATE.AGAIN", config_of("AGAIN", num_replicas=replicas[0]))
+    for number in range(20):
+        stored(api, "AGAIN.0", b"%d" % number, number)
+    for wanted in replicas[1:]:
+        assert scale(api, "AGAIN", wanted)["config"]["num_replicas"] == wanted
+    shared.until(lambda: is_whole(api, "AGAIN", replicas[-1]))
+
+    assert stored(api, "AGAIN.0", b"new", 100) == 21
+    assert api("STREAM.INFO.AGAIN")["state"]["messages"] == 21
+    assert api("STREAM.DELETE.AGAIN")["success"]
+
+
 @pytest.mark.peer(shared.REAL)
 def test_moves_are_answered_as_by_the_real_one(clusters, api_of, system):
     found = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework_jetstream.meta import entries
-from msgspec import Struct
+from msgspec import Struct, field
 
 _METHODS = {
     "Remove": "remove",
@@ -27,10 +27,24 @@ class Held(Struct):
     revision: int
     replicas: int = 0
     """That a consumer is to have; 0: as many as its stream."""
+    added: set = field(default_factory=set)
+    """Who was to have it since it began to move: they may be members of its group."""
 
     @property
     def hosts(self):
-        return {*self.peers, *self.target}
+        return {*self.peers, *self.target, *self.added}
+
+    def aim(self, target):
+        """Let others be who is to have it; nobody waits where nobody was added."""
+        self.added |= set(self.target)
+        if target == self.peers and self.added <= set(self.peers):
+            self.settle(self.peers)
+        else:
+            self.before, self.target = self.before or self.config, target
+
+    def settle(self, peers):
+        """Let these have it, and nobody else."""
+        self.peers, self.target, self.before, self.added = peers, (), b"", set()
 
 
 class MetaModel:
@@ -88,20 +102,17 @@ class MetaModel:
 
     def finish_move(self, index, found, it):
         if found.target and found.target == it.target:
-            found.peers, found.target, found.before = it.target, (), b""
+            found.settle(it.target)
             found.revision = index
 
     def cancel_move(self, index, found, it):
         if found.target:
-            found.config, found.target, found.before = found.before, (), b""
+            found.config = found.before
+            found.aim(found.peers)
             found.revision = index
 
     def move(self, index, found, it):
-        if it.target == found.peers:
-            found.target, found.before = (), b""
-        else:
-            found.before = found.before or found.config
-            found.target = it.target
+        found.aim(it.target)
         found.revision = index
 
     def configure(self, index, found, it):

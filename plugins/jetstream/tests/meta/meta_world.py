@@ -337,7 +337,7 @@ class MetaWorld:
         found = self.office.state.find(asset)
         if found is None:
             return None
-        order = self.random.sample(found.group.peers, len(found.group.peers))
+        order = self.random.sample(found.group.hosts, len(found.group.hosts))
         return self.office.scale(self.wanted(asset), order)
 
     def scale_consumer(self, asset):
@@ -345,7 +345,7 @@ class MetaWorld:
         found = self.office.state.find(asset)
         if found is None:
             return None
-        order = self.random.sample(found.group.peers, len(found.group.peers))
+        order = self.random.sample(found.group.hosts, len(found.group.hosts))
         replicas = self.random.choice((0, 1, 2))
         return self.office.scale_consumer(asset, b"scaled %d" % self.created, replicas, order)
 

@@ -162,10 +162,6 @@ def test_scaling_keeps_who_leads_and_consumers_follow():
     (duty,) = [office.propose(it) for it in office.leader.duties()]
     assert set(duty.operation.target) == set(target)
     assert list(office.leader.duties()) == []
-    assert refusal(office.leader.scale, wanted(1), first) == (
-        10124,
-        "stream move already in progress",
-    )
     assert office.leader.finish_move(S, 1, target) is None  # its consumer is not there yet
     office.propose(office.leader.finish_move(S._replace(consumer="c"), 2, duty.operation.target))
     office.propose(office.leader.finish_move(S, 1, target))
@@ -173,6 +169,60 @@ def test_scaling_keeps_who_leads_and_consumers_follow():
     order = (leader, *(it for it in target if it != leader))
     office.propose(office.leader.scale(wanted(1), order))
     assert office.found().group.target == (leader,)
+
+
+def test_who_scales_may_think_better_of_it():
+    office = Office()
+    office.propose(office.create(1))
+    asset = S._replace(consumer="c")
+    office.propose(office.leader.create_consumer(asset, consumer()))
+    first = office.found().group.peers
+    office.propose(office.leader.scale(wanted(3), first))
+    [office.propose(it) for it in office.leader.duties()]
+    hosts = set(office.found().group.target)
+    office.propose(office.leader.scale(wanted(1), [*hosts - set(first), *first]))
+    [office.propose(it) for it in office.leader.duties()]
+    group, of_consumer = office.found().group, office.found(asset).group
+
+    # One that may have been elected meanwhile keeps it, and the others until it is alone.
+    assert group.target[0] in hosts - set(first)
+    assert set(group.hosts) == hosts
+    assert group.preferred == first[0]
+    assert (of_consumer.target, set(of_consumer.hosts)) == (group.target, hosts)
+
+
+def test_more_replicas_that_are_fewer_again_leave_nobody_without_a_majority():
+    office = Office()
+    office.propose(office.create(1))
+    first = office.found().group.peers
+    office.propose(office.leader.scale(wanted(3), first))
+    hosts = set(office.found().group.target)
+    office.propose(office.leader.scale(wanted(1), first))
+    assert (office.found().group.target, set(office.found().group.hosts)) == (first, hosts)
+    office.propose(office.leader.scale(wanted(3), first))
+    assert (set(office.found().group.target), office.found().group.leaving) == (hosts, ())
+
+
+def test_fewer_replicas_that_are_more_again_are_where_they_were():
+    office = Office()
+    office.propose(office.create())
+    peers = office.found().group.peers
+    office.propose(office.leader.scale(wanted(1), peers[1:]))
+    assert office.found().group.target == (peers[1],)
+    office.propose(office.leader.scale(wanted(3), peers[1:]))
+
+    assert set(office.found().group.hosts) == set(peers)
+
+
+def test_what_moves_is_not_scaled():
+    office = Office()
+    office.propose(office.create())
+    office.propose(office.leader.replace_peer(S, office.found().group.peers[1]))
+
+    assert refusal(office.leader.scale, wanted(1), office.found().group.peers) == (
+        10124,
+        "stream move already in progress",
+    )
 
 
 def test_a_move_that_nobody_began_is_not_cancelled():

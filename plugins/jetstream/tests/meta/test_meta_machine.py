@@ -142,7 +142,30 @@ def test_a_cancelled_move_gives_the_configuration_of_before(fed):
     fed.apply(CancelMove(asset=S, revision=3))
 
     found = fed.machine.state.find(S)
-    assert (found.config, found.group.hosts) == (b"{}", ("p1", "p2", "p3"))
+    assert (found.config, found.group.target) == (b"{}", ("p1", "p2", "p3"))
+    assert found.group.hosts == ("p1", "p2", "p3", "p4", "p5")  # the last two may vote by now
+    fed.apply(FinishMove(asset=S, created_ns=7, target=("p1", "p2", "p3")))
+    assert fed.machine.state.find(S).group.hosts == ("p1", "p2", "p3")
+
+
+def test_who_was_to_have_it_stays_until_others_have_it(fed):
+    fed.apply(AssignStream(stream()))
+    fed.apply(Move(asset=S, revision=1, target=("p1", "p4", "p5")))
+    fed.apply(Move(asset=S, revision=2, target=("p1", "p5", "p6")))
+    group = fed.machine.state.find(S).group
+
+    assert (group.peers, group.leaving) == (("p1", "p2", "p3"), ("p4",))
+    fed.apply(FinishMove(asset=S, created_ns=7, target=("p1", "p5", "p6")))
+    assert fed.machine.state.find(S).group.hosts == ("p1", "p5", "p6")
+
+
+def test_a_move_to_fewer_servers_that_is_cancelled_is_over_at_once(fed):
+    fed.apply(AssignStream(stream()))
+    fed.apply(Configure(asset=S, revision=1, config=b"R1", target=("p2",)))
+    fed.apply(CancelMove(asset=S, revision=2))
+    found = fed.machine.state.find(S)
+
+    assert (found.config, found.group.target) == (b"{}", ())
 
 
 def test_consumers_go_with_their_stream(fed):

@@ -13,7 +13,7 @@ from framework_jetstream.api.records import ConsumerConfig, ConsumerPauseRequest
 from framework_jetstream.api.requests import read
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.cluster.changes import ConsumerChanges
-from framework_jetstream.cluster.office import asked_of, consumer_of, led_first, unplaced
+from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
 from framework_jetstream.consumer.consumer import time_from_request
 from framework_jetstream.consumer.rules import replicas_of, settle_metadata
 from framework_jetstream.meta.assignments import Asset, ConsumerAssignment
@@ -84,9 +84,8 @@ class ConsumerRequests:
             # Who leads it answers when it has heard of this, and so of all that was before.
             if known.replicas == replicas:
                 return self._office.leader.configure(target, text, 0, request.subject)
-            ordered = led_first(order, known.group.peers)
             return self._office.leader.scale_consumer(
-                target, text, replicas, ordered, request.subject
+                target, text, replicas, order, request.subject
             )
         is_in_memory = config.storage == "memory" or wanted.mem_storage
         return self._office.leader.create_consumer(

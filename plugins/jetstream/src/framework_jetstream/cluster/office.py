@@ -139,12 +139,6 @@ def consumer_of(found: ApiSubject) -> str:
     return found.rest[0] if found.kind.startswith("consumer_") and found.rest else ""
 
 
-def led_first(order: Sequence[str], peers: Sequence[str]) -> list[str]:
-    """Return the peers of an asset, those first of which `decide_by_leader` has told."""
-    first = [it for it in order if it in peers]
-    return [*first, *(it for it in peers if it not in first)]
-
-
 def unplaced(storage: str) -> Group:
     """Return a group of which only the storage is known."""
     return Group(name="", peers=(), storage="memory" if storage == "memory" else "file")

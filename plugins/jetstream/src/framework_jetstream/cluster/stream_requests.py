@@ -11,7 +11,7 @@ from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
 from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.cluster.limits import check_stream_shared
-from framework_jetstream.cluster.office import asked_of, consumer_of, led_first, unplaced
+from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
 from framework_jetstream.meta.assignments import Asset, StreamAssignment
 from framework_jetstream.meta.requests import remove_peer
 from framework_jetstream.sourcing.rules import check_origins
@@ -94,8 +94,7 @@ class StreamRequests:
                 cluster = config.placement.cluster or known.group.cluster
                 return self._office.leader.move(changed, [cluster], reply)
             if before.num_replicas != config.num_replicas:
-                ordered = led_first(order, known.group.peers)
-                return self._office.leader.scale(changed, ordered, reply)
+                return self._office.leader.scale(changed, order, reply)
             return self._office.leader.configure(asset, data, known.level, reply)
 
         if before.num_replicas == after.num_replicas and before.placement == after.placement:

@@ -58,11 +58,13 @@ class Group(Kept, kw_only=True):
     level_before: int = 0
     is_moved: bool = False
     """Others had it once: who has it now was added by them, and founds nothing."""
+    leaving: tuple[str, ...] = ()
+    """Who was to have it before `target` changed, and may vote by now: until it has moved."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """All servers on which it runs: those of the target too."""
-        return (*self.peers, *(it for it in self.target if it not in self.peers))
+        """All servers on which it runs: those of the target too, and those that are leaving."""
+        return tuple(dict.fromkeys((*self.peers, *self.target, *self.leaving)))
 
 
 class Asked(Kept, kw_only=True):

@@ -285,15 +285,15 @@ class MetaLeader:
             asset: Its name.
             config: As in the assignment; it says so.
             replicas: As in `ConsumerAssignment`.
-            order: Its peers: who leads first. The last ones go.
+            order: As in `scale`.
             reply: As in `configure`.
 
         Raises:
             ApiFailure: There is no such consumer, or it is being moved.
         """
-        found = self._settled(asset)
+        found = self._scalable(asset)
         assert isinstance(found, ConsumerAssignment)
-        assert set(order) == set(found.group.peers)
+        order = _led_first(order, found.group)
         change = self._scaled(asset, replace(found, config=config, replicas=replicas), order)
         self._choices.check_losses(self.state, asset, found, change.target or found.group.peers)
         return self._propose(replace(change, reply=reply))
@@ -303,15 +303,16 @@ class MetaLeader:
         stream = self.state.stream(asset)
         assert stream is not None
         target = self._choices.peers_of_consumer(self.state, stream, wanted, order)
+        stays = not wanted.group.target and set(target) == set(order)
         return Scale(
             asset=asset,
             revision=wanted.revision,
             config=wanted.config,
             level=wanted.level,
-            target=() if set(target) == set(order) else target,
+            target=() if stays else target,
             created_ns=self._unix_ns,
             cluster=wanted.group.cluster,
-            preferred=order[0] if len(order) == 1 else "",
+            preferred=_preferred(wanted.group, order),
             replicas=wanted.replicas,
         )
 
@@ -320,19 +321,20 @@ class MetaLeader:
 
         Args:
             wanted: With the new configuration.
-            order: Its peers: who leads first, whose replica is damaged last. The last ones go.
+            order: Peers, as far as they are known: who leads first, whose replica is damaged last.
+                The last ones go.
             reply: As in `configure`.
 
         Raises:
             ApiFailure: There is no such stream, it is being moved, or there is no place.
         """
-        found = self._settled(wanted.asset)
+        found = self._scalable(wanted.asset)
         group = found.group
-        assert set(order) == set(group.peers)
+        order = _led_first(order, group)
         request = replace(self._request_of(wanted), existing=tuple(order))
         cluster, target = self._choices.place(self.state, request, [group.cluster])
         self._choices.check_losses(self.state, wanted.asset, found, target)
-        preferred = order[0] if len(order) == 1 else ""
+        preferred = _preferred(group, order)
         return self._retarget(found, wanted, target, cluster, preferred=preferred, reply=reply)
 
     def move(self, wanted: StreamAssignment, clusters: Sequence[str], reply: str = "") -> Proposal:
@@ -567,6 +569,12 @@ class MetaLeader:
             raise failure(ErrCode.STREAM_MOVE_IN_PROGRESS)
         return found
 
+    def _scalable(self, asset: Asset) -> Assignment:
+        """Return what is settled, or is being scaled: who asks may think better of it."""
+        found = self._find(asset)
+        peers, target = set(found.group.peers), set(found.group.target)
+        return found if peers <= target or target <= peers else self._settled(asset)
+
     def _group(self, letter: str, peers: tuple[str, ...], storage: str, cluster: str) -> Group:
         kind = storage[0].upper()
         name = f"{letter}-R{len(peers)}{kind}-{self._draw()}"
@@ -576,3 +584,17 @@ class MetaLeader:
             storage="memory" if storage == "memory" else "file",
             cluster=cluster,
         )
+
+
+def _led_first(order: Sequence[str], group: Group) -> list[str]:
+    """Return who has a group or is to have it, in an order as of `scale`."""
+    peers = dict.fromkeys((*(group.target or group.peers), *group.hosts))
+    first = [it for it in order if it in peers]
+    return [*first, *(it for it in peers if it not in first)]
+
+
+def _preferred(group: Group, order: Sequence[str]) -> str:
+    """Return who is to lead a group that is scaled: who has it alone."""
+    if group.target:
+        return group.preferred
+    return order[0] if len(order) == 1 else ""

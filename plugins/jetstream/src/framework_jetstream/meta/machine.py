@@ -252,7 +252,7 @@ class MetaMachine:
                 if not before.target:
                     return Outcome.SAME
                 config, level = before.config_before, before.level_before
-                group = _settled(before)
+                group = _brought_back(before)
             case Configure():
                 if change.target:
                     group = _retargeted(found, change)
@@ -292,7 +292,7 @@ class MetaMachine:
     # -- this server -----------------------------------------------------------------------------
 
     def _is_mine(self, group: Group) -> bool:
-        return self.peer in group.peers or self.peer in group.target
+        return self.peer in group.hosts
 
     def _begin(self, asset: Asset, found: Assignment) -> None:
         self.state.put(asset, found)
@@ -357,12 +357,30 @@ def _settled(group: Group) -> Group:
         target_created_ns=0,
         config_before=b"",
         level_before=0,
+        leaving=(),
     )
+
+
+def _leaving(group: Group, target: tuple[str, ...]) -> tuple[str, ...]:
+    """Return who is to have it no more, but may have been added already.
+
+    They stay until the group has removed them: without them it could have lost its majority.
+    """
+    return tuple(it for it in group.hosts if it not in group.peers and it not in target)
+
+
+def _brought_back(group: Group) -> Group:
+    """Return a group that is to have who had it when it began to move."""
+    leaving = _leaving(group, group.peers)
+    if not leaving:
+        return _settled(group)
+    return replace(group, target=group.peers, target_cluster=group.cluster, leaving=leaving)
 
 
 def _retargeted(found: Assignment, change: Configure | Move) -> Group:
     group = found.group
-    if change.target == group.peers:
+    leaving = _leaving(group, change.target)
+    if change.target == group.peers and not leaving:
         return replace(_settled(group), preferred=change.preferred)
     is_moving = bool(group.target)
     return replace(
@@ -373,6 +391,7 @@ def _retargeted(found: Assignment, change: Configure | Move) -> Group:
         preferred=change.preferred,
         config_before=group.config_before if is_moving else found.config,
         level_before=group.level_before if is_moving else found.level,
+        leaving=leaving,
     )
 
 
