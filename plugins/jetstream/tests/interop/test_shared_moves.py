@@ -176,7 +176,9 @@ def test_replicas_are_changed_again_while_they_change(clusters, api_of, kind, re
     for number in range(20):
         stored(api, "AGAIN.0", b"%d" % number, number)
     for wanted in replicas[1:]:
-        assert scale(api, "AGAIN", wanted)["config"]["num_replicas"] == wanted
+        said = scale(api, "AGAIN", wanted)
+        assert said["config"]["num_replicas"] == wanted
+        assert not any(it.get("offline") for it in said["cluster"].get("replicas") or ())
     shared.until(lambda: is_whole(api, "AGAIN", replicas[-1]))
 
     assert stored(api, "AGAIN.0", b"new", 100) == 21

@@ -59,7 +59,7 @@ def test_all_machines_have_one_state_and_it_is_the_models(first):
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(mistake):
     found = 0
-    for seed in range(40):
+    for seed in range(60):
         try:
             MetaWorld(seed, mistake).run()
         except (BrokenError, AssertionError):

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.meta.fleet import SILENT_AFTER_NS, Fleet
@@ -227,6 +228,10 @@ class ClusterView:
         if found is None:
             return None
         status = GroupStatus(leader=self.peer) if state is None else self._status(state, since_ns)
+        coming = {it for it in found.group.peers if it != self.peer} - status.members.keys()
+        if coming and not found.group.target:
+            added = {it: self._not_current(it) for it in coming}
+            status = replace(status, members={**status.members, **added})
         return cluster_info(found, self.machine.state.servers, status)
 
     @property
@@ -260,6 +265,10 @@ class ClusterView:
             traffic_account=self._system_account(),
             members=self._members(state) if state.is_leader else self._seen(state),
         )
+
+    def _not_current(self, peer: str) -> MemberStatus:
+        """Return what is known of a server that the group has not added yet."""
+        return MemberStatus(is_current=False, is_online=self.is_online(peer))
 
     def _seen(self, state: GroupState) -> Mapping[str, MemberStatus]:
         """Return what a server that does not lead knows of the others: who is there."""
