@@ -23,6 +23,8 @@ DOWN_S = 2.0
 PARTED_S = 5.0
 FULL_S = 3.0
 HANGS, HANGS_S, BETWEEN_S = 5, 0.5, 0.3
+MOVED_S = 1.5
+"""Within which a group has other members."""
 PAUSE_S = 3.0
 """How long a server is stopped, and goes on as if nothing had been."""
 
@@ -116,10 +118,10 @@ def slow(cluster: TorturedCluster) -> float:
 
 
 def members(cluster: TorturedCluster) -> float:
-    """Let who leads the stream have it alone, and then three of them again."""
+    """Let who leads the stream have it alone, and then three again: maybe before it is alone."""
     at = time.perf_counter()
     cluster.scale(1)
-    rest(BETWEEN_S)
+    rest(random.uniform(0, MOVED_S))
     cluster.scale(len(NAMES))
     return at
 
