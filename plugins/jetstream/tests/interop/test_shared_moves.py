@@ -11,6 +11,7 @@ from plugins.jetstream.tests.interop import shared_clusters as shared
 from plugins.jetstream.tests.interop.shared_streams import (
     fill,
     is_whole,
+    led_by,
     made,
     pulled,
     step_down,
@@ -257,3 +258,38 @@ def test_an_account_moves_its_own_streams_alone(clusters, api_of):
     assert said["type"] == "io.nats.jetstream.api.v1.stream_update_response"
     shared.until(lambda: (api("STREAM.INFO.OWN")["cluster"].get("leader") or leader) != leader)
     assert api("STREAM.DELETE.OWN")["success"]
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_what_has_left_a_server_and_come_back_outlives_its_restart(
+    fleet, tmp_path, api_of, system, replicas
+):
+    servers = shared.start(fleet, tmp_path)
+    api = api_of(servers["n1"], 10.0)
+    made(api, "STREAM.CREATE.GO", config_of("GO"))
+    pull = {"durable_name": "C", "ack_policy": "explicit"}
+    made(api, "CONSUMER.CREATE.GO.C", {"stream_name": "GO", "config": pull})
+    for number in range(20):
+        stored(api, "GO.0", b"%d" % number, number)
+    pulled(api, "GO", "C", 5)
+    home = shared.until(lambda: led_by(api, "STREAM", "GO"))
+    at = home
+    while True:
+        assert "error" not in system(servers["n2"], "ACCOUNT.STREAM.MOVE.APP.GO", {"server": at}, 9)
+        shared.until(lambda before=at: led_by(api, "STREAM", "GO") not in {None, before})
+        shared.until(lambda: is_whole(api, "GO", 1))
+        at = led_by(api, "STREAM", "GO")
+        if at == home:
+            break
+    if replicas > 1:
+        scale(api, "GO", replicas)
+        shared.until(lambda: is_whole(api, "GO", replicas))
+    for name, server in servers.items():
+        server.kill()
+        servers[name] = fleet.restart(server)
+    api = api_of(servers["n1"], 10.0)
+    shared.until(lambda: is_whole(api, "GO", replicas))
+
+    assert api("STREAM.INFO.GO")["state"]["messages"] == 20
+    assert api("CONSUMER.INFO.GO.C")["delivered"]["stream_seq"] == 5
+    assert stored(api, "GO.0", b"new", 100) == 21

@@ -27,6 +27,7 @@ from framework_jetstream.cluster.loss_gate import LossGate
 from framework_jetstream.cluster.membership import next_change
 from framework_jetstream.cluster.office import Office
 from framework_jetstream.cluster.owed_answers import OwedAnswers
+from framework_jetstream.cluster.said_again import SaidAgain
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent, replica_numbers
 from framework_jetstream.engine.verbs import (
     CONTROL_GROUP,
@@ -231,6 +232,7 @@ class MetaGroup(Component):
         self._has_group = False
         self._perform_for_asset = perform
         self._gate = LossGate(perform)
+        self._said_again = SaidAgain(self._gate.take)
         self._index = self._saved_index = 0
         """Of the last entry that was applied, and of the last one that a saved state has."""
         self._is_unread = False
@@ -566,6 +568,7 @@ class MetaGroup(Component):
             return
         state = group_state(told.numbers, told.data)
         self._view.take_state(state)
+        self._said_again.take_state(state)
         if not self._is_confirmed and state.is_settled:
             self._is_confirmed = True
             self._perform_for_asset(Confirmed())
@@ -740,7 +743,7 @@ class MetaGroup(Component):
                 case Answer(number, outcome):
                     self.decisions.answered(number, outcome)
                 case StartAsset() | ChangeAsset() | StopAsset():
-                    self._gate.take(effect, index)
+                    self._said_again.take(effect, index)
                 case ServerRemoved():
                     self._forget_server(effect)
                 case _:

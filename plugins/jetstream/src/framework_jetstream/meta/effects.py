@@ -1,9 +1,8 @@
 """What applying an entry makes this server do.
 
 Effects are carried out in their order. After a restart they are said again, from the snapshot of
-the log on: so what runs an asset keeps with its data the index of the `StartAsset` that made it,
-and a `StopAsset` of an index before that one takes nothing away (an asset may leave a server and
-come back to it).
+the log on, and an asset may have left this server and come back to it: so they are carried out when
+all are known, as what they come to (`cluster/said_again.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class StartAsset(Struct, frozen=True):
     """Run an asset here: its group, and what the group is for."""
 
     index: int
-    """Of the entry that says so; kept with the data, if there is none yet."""
+    """Of the entry that says so."""
     asset: Asset
     group: Group
     created_ns: int
@@ -83,7 +82,7 @@ class StopAsset(Struct, frozen=True):
     """Run an asset here no more."""
 
     index: int
-    """Of the entry that says so; only data that was made before it is meant."""
+    """Of the entry that says so."""
     asset: Asset
     group_name: str
     why: Why
