@@ -126,6 +126,15 @@ def members(cluster: TorturedCluster) -> float:
     return at
 
 
+def rejoin(cluster: TorturedCluster) -> float:
+    """Let two servers have the stream no more, and then again; kill all, and start them."""
+    cluster.scale(1)
+    rest(MOVED_S)
+    cluster.scale(len(NAMES))
+    rest(MOVED_S)
+    return kill_all(cluster)
+
+
 def flip(cluster: TorturedCluster) -> float:
     """Flip bits in the files of a follower that is down, and start it again."""
     return _damage(cluster, flip_bits)
@@ -170,5 +179,6 @@ ROWS = {
     "flip": Row(flip),
     "truncate": Row(truncate),
     "members": Row(members),
+    "rejoin": Row(rejoin),
 }
 """By name."""

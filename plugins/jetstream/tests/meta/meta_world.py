@@ -11,6 +11,7 @@ import random
 from collections import Counter
 
 from framework_jetstream.api.errors import ApiFailure
+from framework_jetstream.cluster.said_again import SaidAgain
 from framework_jetstream.meta.assignments import (
     Asset,
     ConsumerAssignment,
@@ -24,6 +25,7 @@ from framework_jetstream.meta.entries import envelope_from_bytes
 from framework_jetstream.meta.fleet import Fleet, Sighting
 from framework_jetstream.meta.leader import Existing, MetaLeader
 from framework_jetstream.meta.machine import MetaMachine
+from framework_jetstream.meta.view import GroupState
 from framework_jetstream.placement.records import PlacementRequest
 from meta_model import MetaModel
 
@@ -52,6 +54,8 @@ class Server:
         self.world = world
         self.peer = peer
         self.start = 0
+        self.index = self.reached = 0
+        """Of the last entry that was applied, since the start and ever."""
         self.saved = None
         self.running = {}
         self.data = {}
@@ -65,13 +69,28 @@ class Server:
         self.machine = MetaMachine(self.peer, self.start)
         self.running = {}
         self.index = 0
+        self.said_again = SaidAgain(lambda effect, _: self.take(effect))
         if self.saved is not None:
-            self.perform(self.machine.restore(self.saved))
-            self.index = self.machine.state.index
+            self.restore(self.saved)
+        self.look()
 
     @property
     def state(self):
         return self.machine.state
+
+    def restore(self, snapshot):
+        """Take up a state."""
+        self.perform(self.machine.restore(snapshot))
+        self.index = self.machine.state.index
+
+    def look(self):
+        """Let pass what was said again, if that is all that was applied before the start."""
+        self.reached = max(self.reached, self.index)
+        is_all = self.world.mistake == "deletes what came back" or self.index == self.reached
+        at = self.reached if is_all else self.index
+        self.said_again.take_state(
+            GroupState(leader="one", term=1, last_term=1, last_index=self.reached, applied=at)
+        )
 
     def apply(self, count):
         """Apply the next entries that are committed."""
@@ -84,29 +103,32 @@ class Server:
                     self.perform(self.machine.apply(index, data))
             else:
                 self.machine.state.index = index
+            self.look()
 
     def perform(self, effects):
         for effect in effects:
             match effect:
-                case StartAsset(index, asset, group):
-                    self.running[asset] = group.name
-                    self.data.setdefault(group.name, index)
-                case ChangeAsset(asset, group):
-                    demand(self.running.get(asset) == group.name, f"{asset} does not run")
-                case StopAsset(index, asset, name, why):
-                    self.running.pop(asset, None)
-                    self.world.seen[f"stop: {why.value}"] += 1
-                    since = self.data.get(name)
-                    if since is None or (
-                        since >= index and self.world.mistake != "deletes what came back"
-                    ):
-                        continue
-                    if effect.may_delete:
-                        del self.data[name]
-                        self.world.deleted(self, name, since)
+                case StartAsset() | ChangeAsset() | StopAsset():
+                    self.said_again.take(effect, self.index)
                 case Answer(number, outcome):
                     self.answers[self.start, number] += 1
                     self.world.seen[f"answer: {outcome.value}"] += 1
+
+    def take(self, effect):
+        """Do what is to be done with an asset; its data outlives a restart."""
+        match effect:
+            case StartAsset(index, asset, group):
+                self.running[asset] = group.name
+                self.data.setdefault(group.name, index)
+            case ChangeAsset(asset, group):
+                demand(self.running.get(asset) == group.name, f"{asset} does not run")
+            case StopAsset(_, asset, name, why):
+                self.running.pop(asset, None)
+                self.world.seen[f"stop: {why.value}"] += 1
+                since = self.data.get(name)
+                if since is not None and effect.may_delete:
+                    del self.data[name]
+                    self.world.deleted(self, name, since)
 
     def check(self):
         expected = {
@@ -238,8 +260,8 @@ class MetaWorld:
         giver, taker = self.random.sample(list(self.servers.values()), 2)
         if giver.state.index > taker.state.index:
             taker.saved = giver.machine.snapshot()
-            taker.perform(taker.machine.restore(taker.saved))
-            taker.index = taker.machine.state.index
+            taker.restore(taker.saved)
+            taker.look()
             self.seen["restored"] += 1
 
     def save(self):
