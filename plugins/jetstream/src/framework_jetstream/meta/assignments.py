@@ -7,14 +7,12 @@ that an older server makes loses nothing that a newer one has written.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 R = TypeVar("R", bound="Kept")
-PEERS_MAX: Final = 16
-"""Of one group, while it moves; Raft's own limit."""
 
 
 class Asset(NamedTuple):

@@ -230,7 +230,9 @@ class ClusterView:
         status = GroupStatus(leader=self.peer) if state is None else self._status(state, since_ns)
         coming = {it for it in found.group.peers if it != self.peer} - status.members.keys()
         if coming and not found.group.target:
-            added = {it: self._not_current(it) for it in coming}
+            added = {
+                it: MemberStatus(is_current=False, is_online=self.is_online(it)) for it in coming
+            }
             status = replace(status, members={**status.members, **added})
         return cluster_info(found, self.machine.state.servers, status)
 
@@ -265,10 +267,6 @@ class ClusterView:
             traffic_account=self._system_account(),
             members=self._members(state) if state.is_leader else self._seen(state),
         )
-
-    def _not_current(self, peer: str) -> MemberStatus:
-        """Return what is known of a server that the group has not added yet."""
-        return MemberStatus(is_current=False, is_online=self.is_online(peer))
 
     def _seen(self, state: GroupState) -> Mapping[str, MemberStatus]:
         """Return what a server that does not lead knows of the others: who is there."""
