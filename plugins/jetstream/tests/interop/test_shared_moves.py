@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 NAMES = shared.NAMES
 LARGE = 64 * 1024
+LATE_ENDS = ("-plugin", str(Path(__file__).with_name("late_consumer_ends.py")))
 MANY = 100
 """Messages of LARGE bytes that take more than a stream may have that is in the log as a whole."""
 
@@ -293,3 +295,24 @@ def test_what_has_left_a_server_and_come_back_outlives_its_restart(
     assert api("STREAM.INFO.GO")["state"]["messages"] == 20
     assert api("CONSUMER.INFO.GO.C")["delivered"]["stream_seq"] == 5
     assert stored(api, "GO.0", b"new", 100) == 21
+
+
+def test_a_consumer_comes_back_to_a_server_that_has_not_forgotten_it_yet(fleet, tmp_path, api_of):
+    servers = shared.start(fleet, tmp_path, flags=LATE_ENDS)
+    api = api_of(servers["n1"], 10.0)
+    made(api, "STREAM.CREATE.GO", config_of("GO", num_replicas=3))
+    pull = {"durable_name": "C", "ack_policy": "explicit"}
+
+    def have(replicas):
+        config = {**pull, "num_replicas": replicas}
+        made(api, "CONSUMER.CREATE.GO.C", {"stream_name": "GO", "config": config})
+
+        def is_so():
+            shown = api("CONSUMER.INFO.GO.C").get("cluster") or {"desired": {}}
+            others = [it for it in shown.get("replicas", ()) if it["current"]]
+            return "desired" not in shown and len(others) == replicas - 1
+
+        shared.until(is_so)
+
+    for replicas in (3, 1, 3):
+        have(replicas)

@@ -40,3 +40,5 @@ class ConsumerEntry(Struct, kw_only=True):
     """Its actor; None: nothing was asked of one that was read from the log."""
     is_repaired: bool = False
     """As of a stream."""
+    is_ending: bool = False
+    """It is being deleted here; it may come back, as one of its group or another, once it is."""

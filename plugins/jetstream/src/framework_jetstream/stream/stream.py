@@ -212,7 +212,7 @@ class Stream(Component):
         self._clock = clock
         self._consumers = entry.consumers
         self._successors: dict[str, Stream.StartConsumer] = {}
-        """Assigned consumers whose predecessors of the same name have not ended here yet."""
+        """Assigned consumers that wait: one of the same name has not ended here yet."""
         self._asked: Reply[bytes | None] | None = None
         self._adopting: Adopting | None = None
         self._restored: Reply[bytes | None] | None = None
@@ -714,7 +714,7 @@ class Stream(Component):
     def _start_consumer(self, request: Stream.StartConsumer) -> None:
         """Have a consumer; one that is there goes on, another one of its name ends first."""
         known = self._consumers.get(request.config.name)
-        if known is not None and known.group != request.group:
+        if known is not None and (known.is_ending or known.group != request.group):
             self._successors[request.config.name] = request
             return
         if known is not None:
@@ -740,14 +740,15 @@ class Stream(Component):
         entry, successor = self._consumers.get(config.name), self._successors.get(config.name)
         if successor is not None and successor.group == group:
             self._successors[config.name] = structs.replace(successor, config=config)
-        if entry is not None and entry.group == group:
+        elif entry is not None and entry.group == group:
             self._actor_of(entry).tell(Consumer.Change(config, reply))
 
     def _stop_consumer(self, group: str, reply: Reply[bytes | None]) -> None:
         for name in [name for name, it in self._successors.items() if it.group == group]:
             del self._successors[name]
         entry = next((it for it in self._consumers.values() if it.group == group), None)
-        if entry is not None:
+        if entry is not None and not entry.is_ending:
+            entry.is_ending = True
             self._actor_of(entry).tell(Consumer.Request("consumer_delete", b"", reply))
 
     def _begin_consumer(
