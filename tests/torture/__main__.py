@@ -18,10 +18,11 @@ import tempfile
 from pathlib import Path
 
 from framework.testing.fleet import OURS
-from tests.torture.cluster import NotSoError, TorturedCluster, rest, until
+from tests.torture.cluster import TorturedCluster
 from tests.torture.history import Verdict, judge
 from tests.torture.publisher import Publisher, all_acked, longest_silence
 from tests.torture.rows import ROWS
+from tests.torture.waiting import NotSoError, rest, until
 
 PUBLISHERS = 4
 CALM_S = 1.0
@@ -39,7 +40,7 @@ def trial(cluster: TorturedCluster, row: str, number: int) -> tuple[list[Publish
     rest(CALM_S)
     for it in publishers:
         it.end()
-    until("all replicas are current", cluster.is_current)
+    until("all replicas are current", cluster.stream.is_current)
     return publishers, longest_silence(publishers, began)
 
 
@@ -51,14 +52,14 @@ def run(kind: str, row: str, trials: int) -> tuple[Verdict, list[float]]:
             kind, Path(folder), has_wires=wanted.has_wires, has_disks=wanted.has_disks
         )
         try:
-            cluster.create()
+            cluster.stream.create()
             publishers: list[Publisher] = []
             times: list[float] = []
             for number in range(trials):
                 more, took = trial(cluster, row, number)
                 publishers += more
                 times += [took] if took is not None else []
-            return judge(all_acked(publishers), cluster.replicas()), times
+            return judge(all_acked(publishers), cluster.stream.replicas()), times
         finally:
             cluster.stop()
 

@@ -29,10 +29,14 @@ class Asker:
     Args:
         ports: Of the servers, for clients.
         first: Which of them is the first.
+        login: What CONNECT says of its user.
     """
 
-    def __init__(self, ports: Sequence[int], first: int = 0) -> None:
+    def __init__(
+        self, ports: Sequence[int], first: int = 0, login: Mapping[str, str] | None = None
+    ) -> None:
         self._ports = ports
+        self._login = login or {}
         self._at = first
         self._client: RawClient | None = None
         self._number = 0
@@ -63,7 +67,7 @@ class Asker:
         if self._client is None:
             port = self._ports[self._at % len(self._ports)]
             self._client = client = RawClient(port, timeout_s=ANSWER_S)
-            client.log_in()
+            client.log_in(**self._login)
             client.send(f"SUB {self._inbox}.* 1\r\n".encode())
         return self._client
 
@@ -97,11 +101,22 @@ class Publisher(threading.Thread):
         name: Of its messages.
         ports: Of the servers.
         first: To which it connects first.
+        subject: The first word of its subject; its name follows.
+        between_s: From an acknowledgement to the next message.
     """
 
-    def __init__(self, name: str, ports: Sequence[int], first: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        ports: Sequence[int],
+        first: int,
+        subject: str = "t",
+        between_s: float = BETWEEN_S,
+    ) -> None:
         super().__init__(name=f"publisher-{name}", daemon=True)
         self._prefix = name
+        self._between_s = between_s
+        self._subject = f"{subject}.{name}"
         self._asker = Asker(ports, first)
         self._ends = threading.Event()
         self.acked: dict[str, int] = {}
@@ -113,12 +128,12 @@ class Publisher(threading.Thread):
         number = 0
         while not self._ends.is_set():
             name = f"{self._prefix}-{number}"
-            said = self._asker.ask(f"t.{self._prefix}", payload_of(name), name)
+            said = self._asker.ask(self._subject, payload_of(name), name)
             if isinstance(seq := said.get("seq"), int) and "error" not in said:
                 self.acked[name] = seq
                 self.times.append(time.perf_counter())
                 number += 1
-                self._ends.wait(BETWEEN_S)
+                self._ends.wait(self._between_s)
             else:
                 self._ends.wait(PAUSE_S)
         self._asker.close()

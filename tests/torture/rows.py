@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tests.torture.cluster import NAMES, rest
+from tests.torture.cluster import NAMES
 from tests.torture.disks import flip_bits, truncate_file
+from tests.torture.waiting import rest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ PAUSE_S = 3.0
 
 def kill(cluster: TorturedCluster) -> float:
     """Kill who leads the stream, and start it again."""
-    leader = cluster.leader()
+    leader = cluster.stream.leader()
     cluster.servers[leader].kill()
     at = time.perf_counter()
     rest(DOWN_S)
@@ -53,7 +54,7 @@ def kill_all(cluster: TorturedCluster) -> float:
 
 def pause(cluster: TorturedCluster) -> float:
     """Stop who leads the stream for a while, and let it go on."""
-    server = cluster.servers[cluster.leader()]
+    server = cluster.servers[cluster.stream.leader()]
     server.signal(signal.SIGSTOP)
     at = time.perf_counter()
     rest(PAUSE_S)
@@ -65,14 +66,14 @@ def storm(cluster: TorturedCluster) -> float:
     """Let who leads the stream step down, again and again."""
     at = time.perf_counter()
     for _ in range(10):
-        cluster.asker.ask("$JS.API.STREAM.LEADER.STEPDOWN.T")
+        cluster.stream.ask("STREAM.LEADER.STEPDOWN")
         rest(0.2)
     return at
 
 
 def partition(cluster: TorturedCluster) -> float:
     """Let nobody hear of who leads the stream but its clients, and it of nobody; then again."""
-    leader = cluster.leader()
+    leader = cluster.stream.leader()
     at = time.perf_counter()
     cluster.hold(leader)
     rest(PARTED_S)
@@ -97,7 +98,7 @@ def power(cluster: TorturedCluster) -> float:
 def full(cluster: TorturedCluster) -> float:
     """Let the disk of who leads the stream be full for a while."""
     assert cluster.disks is not None
-    leader = cluster.leader()
+    leader = cluster.stream.leader()
     cluster.disks.fill(leader)
     at = time.perf_counter()
     rest(FULL_S)
@@ -108,7 +109,7 @@ def full(cluster: TorturedCluster) -> float:
 def slow(cluster: TorturedCluster) -> float:
     """Let the disk of who leads the stream hang, again and again."""
     assert cluster.disks is not None
-    leader = cluster.leader()
+    leader = cluster.stream.leader()
     at = time.perf_counter()
     for _ in range(HANGS):
         with cluster.disks.hung(leader):
@@ -120,17 +121,17 @@ def slow(cluster: TorturedCluster) -> float:
 def members(cluster: TorturedCluster) -> float:
     """Let who leads the stream have it alone, and then three again: maybe before it is alone."""
     at = time.perf_counter()
-    cluster.scale(1)
+    cluster.stream.scale(1)
     rest(random.uniform(0, MOVED_S))
-    cluster.scale(len(NAMES))
+    cluster.stream.scale(len(NAMES))
     return at
 
 
 def rejoin(cluster: TorturedCluster) -> float:
     """Let two servers have the stream no more, and then again; kill all, and start them."""
-    cluster.scale(1)
+    cluster.stream.scale(1)
     rest(MOVED_S)
-    cluster.scale(len(NAMES))
+    cluster.stream.scale(len(NAMES))
     rest(MOVED_S)
     return kill_all(cluster)
 
@@ -146,7 +147,7 @@ def truncate(cluster: TorturedCluster) -> float:
 
 
 def _damage(cluster: TorturedCluster, how: Callable[[Path, random.Random], None]) -> float:
-    leader = cluster.leader()
+    leader = cluster.stream.leader()
     name = next(it for it in NAMES if it != leader)
     at = time.perf_counter()
     cluster.servers[name].kill()
