@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
+from framework_jetstream.raft.records import Change
 from planted import Planted
 from replicated_cluster import BeyondRepairError, ReplicatedCluster
 from replicated_server import STREAM_GROUP
@@ -237,6 +238,45 @@ def test_what_others_can_not_fetch_is_written_again_though_nothing_has_happened_
     cluster.heal()
     assert cluster.run_until(cluster.now_ms + 20_000, cluster.agree), cluster.state()
     cluster.check()
+
+
+def test_a_consumer_is_led_elsewhere_where_its_stream_has_left() -> None:
+    """A server that belongs to the stream no more gets nothing of it that was delivered since."""
+    cluster = ReplicatedCluster(1, hides=True)
+    cluster.loss = cluster.replay = cluster.straggle = 0
+    for server in cluster.servers.values():
+        cluster.start(server.id)
+    assert cluster.run_until(5000, lambda: bool(cluster.leaders() and led_consumer(cluster)))
+    leader = cluster.leaders()[0]
+    gone = next(it for it in cluster.servers.values() if it is not leader)
+    numbers = (GroupOf.STREAM, Change.REMOVE, gone.id)
+    assert cluster.answer_of(leader, Verb.CHANGE_MEMBER, *numbers)[0] == 0
+    hand_over(cluster, leader.id)
+    cluster.store(leader, 3)
+    leader.pull()
+    cluster.pump(leader)
+    cluster.run_until(cluster.now_ms + 500)
+
+    assert cluster.last_seq_of(leader) > cluster.last_seq_of(gone)
+    assert leader.delivered
+    hand_over(cluster, gone.id)
+    assert led_consumer(cluster) is None
+    assert cluster.run_until(cluster.now_ms + 5000, lambda: led_consumer(cluster) is not None)
+    assert led_consumer(cluster) is not gone
+
+
+def led_consumer(cluster: ReplicatedCluster) -> ReplicatedServer | None:
+    """Return who leads the consumer, and has begun to."""
+    return next((it for it in cluster.servers.values() if it.leads_consumer), None)
+
+
+def hand_over(cluster: ReplicatedCluster, to: int) -> None:
+    """Let a server lead the consumer."""
+    if (leader := led_consumer(cluster)) is not None and leader.id != to:
+        numbers = (GroupOf.CONSUMER, to)
+        leader.ask(Verb.STEP_DOWN, leader.consumer, numbers=numbers)
+        cluster.pump(leader)
+        cluster.run_until(cluster.now_ms + 1000, lambda: leader is not led_consumer(cluster))
 
 
 def is_saved(cluster: ReplicatedCluster, server: ReplicatedServer) -> bool:

@@ -5,8 +5,8 @@ and answers when it is applied; the others apply. Who begins to lead has applied
 answers is old.
 
 A consumer decides at once where it is led, and tells its group what has come of it. The others keep what they were told, as after a
-start; one that begins to lead goes on from there, as soon as its stream has here what was delivered. One that leads no more forgets what
-it has decided since, and is again what its group knows.
+start; one that begins to lead goes on from there, as soon as its stream has here what was delivered; where that takes too long another
+server leads. One that leads no more forgets what it has decided since, and is again what its group knows.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -44,6 +44,7 @@ from framework_jetstream.raft._digests cimport Digests
 from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, PEERS_MAX, Raft, RaftMembers
+from framework_jetstream.raft._time cimport raft_catch_up
 from framework_jetstream.replication._replicas cimport (
     Replica, UNSETTLED, replica_go_on, replica_open, replicas_expire, replicas_step, replicas_tick, replicas_turn,
 )
@@ -57,6 +58,8 @@ cdef enum:
     # After a longer pause it is no matter how long it was.
     FRAMES_MAX = 1024
     # Taken in one turn.
+    WAITED_ELECTIONS = 2
+    # Election timeouts for which a consumer waits for its stream before another server is to lead it.
 
 cdef uint64_t ALL = <uint64_t> -1
 
@@ -357,6 +360,20 @@ cdef void _settle_differing(Engine* engine, Group* group) noexcept nogil:
     group.has_differed = count > 0
 
 
+cdef void _lead_elsewhere(Raft* raft) noexcept nogil:
+    """Let other voters lead, one after the other, what cannot begin here: where a consumer's stream leaves first, it never will have what
+    was delivered.
+    """
+    cdef uint32_t election = raft.settings.election_ticks
+    cdef uint64_t to
+    raft_catch_up(raft)
+    if raft.transferee or raft.elapsed < WAITED_ELECTIONS * election:
+        return
+    to = raft.peers[(raft.now // election) % raft.peer_count].id
+    if to != raft.id:
+        transfer_begin(raft, to)
+
+
 cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept nogil:
     """Settle what a group is here; True: it has to be looked at again, though nothing happens in it."""
     cdef Group* group = group_of(engine, replica.number)
@@ -380,6 +397,8 @@ cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept no
         group_follow(engine, group)
     if is_applied and not group.leads_term and _leads(replica) and not replica.raft.is_faulty:
         _lead(engine, group)
+        if not group.leads_term and group.consumer != NULL:
+            _lead_elsewhere(replica.raft)
     if is_applied and group.slot != NULL:
         _settle_direct(engine, group)
     return stays or not is_applied or (_leads(replica) and not group.leads_term)
