@@ -83,7 +83,11 @@ class RawClient:
         self._socket.settimeout(timeout_s)
         if receive_buffer_bytes:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self._socket.connect((host, port))
+        try:
+            self._socket.connect((host, port))
+        except OSError:
+            self._socket.close()
+            raise
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._answers_pings = answers_pings
         self._received = bytearray()

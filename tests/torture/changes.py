@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tests.torture.publisher import Asker
+from tests.torture.puller import CONSUMER, terms
 from tests.torture.stream import TorturedStream
 from tests.torture.waiting import rest, until
 
@@ -30,8 +31,7 @@ class Changes:
 
     Args:
         cluster: Of servers, some of which have each stream.
-        streams: Those that are changed.
-        consumer: The name of the one that each has.
+        streams: Those that are changed; each has a consumer.
         seed: Of the choices; when a server does what remains its own affair.
     """
 
@@ -39,12 +39,10 @@ class Changes:
         self,
         cluster: TorturedCluster,
         streams: Sequence[TorturedStream],
-        consumer: str,
         seed: int,
     ) -> None:
         self._cluster = cluster
         self._streams = streams
-        self._consumer = consumer
         self._chance = random.Random(seed)
         self._system = Asker(cluster.ports, seed, SYSTEM)
         self._began = time.perf_counter()
@@ -102,6 +100,12 @@ class Changes:
         said = stream.ask("STREAM.UPDATE", stream.config(replicas))
         self._note(f"scale {stream.name} to {replicas}", said.get("error"))
 
+    def scale_consumer(self) -> None:
+        """Let a consumer have replicas of its own number, or as many as its stream."""
+        stream, replicas = self._some_stream(), self._chance.choice((0, 1, 3))
+        said = stream.ask("CONSUMER.DURABLE.CREATE", terms(stream, replicas), CONSUMER)
+        self._note(f"scale the consumer of {stream.name} to {replicas}", said.get("error"))
+
     def move(self) -> None:
         """Let another server have a stream in place of one."""
         stream = self._some_stream()
@@ -129,7 +133,7 @@ class Changes:
         if what == "META":
             said = self._system.ask("$JS.API.META.LEADER.STEPDOWN")
         else:
-            consumer = self._consumer if what == "CONSUMER" else ""
+            consumer = CONSUMER if what == "CONSUMER" else ""
             said = stream.ask(f"{what}.LEADER.STEPDOWN", consumer=consumer)
         self._note(f"step down: {what} {stream.name}", said.get("error"))
 
@@ -208,6 +212,7 @@ class Changes:
 
 _OPERATOR = {
     Changes.scale: 4,
+    Changes.scale_consumer: 1,
     Changes.move: 3,
     Changes.cancel: 2,
     Changes.remove_peer: 3,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from framework.testing.fleet import OURS
 from tests.torture.changes import WEATHERS, Changes
 from tests.torture.cluster import TorturedCluster
-from tests.torture.used_stream import CONSUMER, IN_MEMORY, UsedStream
+from tests.torture.used_stream import IN_MEMORY, UsedStream
 from tests.torture.waiting import NotSoError, until
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def tidied(changes: Changes, streams: Sequence[TorturedStream]) -> None:
         )
 
 
-def run(kind: str, weather: str, seed: int, seconds: float, *, told: bool) -> list[Found]:
+def run(kind: str, weather: str, seed: int, seconds: float, *, told: bool = False) -> list[Found]:
     """Return what is wrong with each stream after so many seconds of a weather."""
     with tempfile.TemporaryDirectory() as folder:
         cluster = TorturedCluster(
@@ -61,7 +61,7 @@ def run(kind: str, weather: str, seed: int, seconds: float, *, told: bool) -> li
         )
         wanted = STREAMS | ({IN_MEMORY: 3} if weather == "calm" else {})
         used = [UsedStream(cluster, name, at) for at, name in enumerate(wanted)]
-        changes = Changes(cluster, [it.stream for it in used], CONSUMER, seed)
+        changes = Changes(cluster, [it.stream for it in used], seed)
         good = False
         try:
             for it in used:
@@ -106,7 +106,7 @@ def main() -> int:
     parser.add_argument("--kinds", default=OURS, help="ours, or versions")
     parser.add_argument("--seeds", type=int, default=1, help="how many of each weather")
     parser.add_argument("--first", type=int, default=1, help="seed")
-    parser.add_argument("--for", type=float, default=30.0, dest="seconds", help="seconds")
+    parser.add_argument("--for", type=float, default=40.0, dest="seconds", help="seconds")
     parser.add_argument("--told", action="store_true", help="of a bad one, what was done; waits")
     options = parser.parse_args()
     wrong = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framework.testing import RawClient
 from tests.torture.publisher import ANSWER_S, PAUSE_S
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from framework.testing.client import Operation
+    from tests.torture.stream import TorturedStream
 
 BATCH = 40
 EXPIRES_NS = 400_000_000
@@ -22,19 +23,30 @@ _AT_SEQ = 5
 """In the subject that acknowledges a message: its place in the stream."""
 
 
+CONSUMER = "C"
+ACK_WAIT_NS = 10_000_000_000
+"""Far more than an acknowledgement takes."""
+
+
+def terms(stream: TorturedStream, replicas: int = 0) -> dict[str, Any]:
+    """Return the request for the consumer of a stream; 0: with as many replicas as that has."""
+    wanted = {"durable_name": CONSUMER, "ack_policy": "explicit", "ack_wait": ACK_WAIT_NS}
+    wanted |= {"max_ack_pending": 1000, "num_replicas": replicas}
+    return {"stream_name": stream.name, "config": wanted}
+
+
 class Puller(threading.Thread):
     """Pulls until it is told to end.
 
     Args:
         stream: Its name.
-        consumer: Its name; its `ack_wait` is far more than what an acknowledgement takes.
         ports: Of the servers.
         first: To which it connects first.
     """
 
-    def __init__(self, stream: str, consumer: str, ports: Sequence[int], first: int) -> None:
-        super().__init__(name=f"puller-{stream}-{consumer}", daemon=True)
-        self._asked = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+    def __init__(self, stream: str, ports: Sequence[int], first: int) -> None:
+        super().__init__(name=f"puller-{stream}", daemon=True)
+        self._asked = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{CONSUMER}"
         self._ports = ports
         self._at = first
         self._number = 0

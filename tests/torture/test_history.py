@@ -7,6 +7,7 @@ import random
 import pytest
 
 from tests.torture.history import Stored, judge, payload_of
+from tests.torture.used_stream import compare
 
 MUTATIONS = 1000
 
@@ -69,3 +70,16 @@ def test_each_mistake_is_found(mutate):
         found += not judge(acked, replicas).is_good
 
     assert found == MUTATIONS
+
+
+def test_what_a_consumer_delivers_is_compared_with_what_is_there():
+    acked, replicas = history(random.Random(7))
+    delivered = {it.seq: it.name for it in replicas[0]}
+    last = max(delivered)
+    less = {seq: name for seq, name in delivered.items() if seq != last}
+
+    assert compare(acked, replicas, delivered, []).is_good
+    assert compare(acked, replicas, less, []).missed == 1
+    assert compare(acked, replicas, {**delivered, last + 1: "a-99"}, []).other == 1
+    assert compare(acked, replicas, {**delivered, last: "a-99"}, []).other == 1
+    assert compare(acked, replicas, delivered, [last]).again == 1

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from tests.torture.history import Verdict, judge
+from tests.torture.history import Stored, Verdict, judge
 from tests.torture.publisher import Publisher, all_acked
-from tests.torture.puller import Puller
+from tests.torture.puller import CONSUMER, Puller, terms
 from tests.torture.stream import TorturedStream, is_whole
 from tests.torture.waiting import until
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tests.torture.cluster import TorturedCluster
 
 IN_MEMORY = "M1"
 """A stream that is only there while no server dies: it would lose what is in memory alone."""
-CONSUMER = "C"
-ACK_WAIT_NS = 10_000_000_000
-BETWEEN_S = 0.01
+BETWEEN_S = 0.03
 
 
 class Found(Struct):
@@ -32,12 +32,34 @@ class Found(Struct):
     """Delivered after the server had confirmed that they are acknowledged."""
     other: int
     """Delivered as something else than what is there."""
-    examples: list[str] = field(default_factory=list)
 
     @property
     def is_good(self) -> bool:
         """Whether nothing is wrong."""
         return self.history.is_good and not (self.missed or self.again or self.other)
+
+
+def compare(
+    acked: Mapping[str, int],
+    replicas: Sequence[Sequence[Stored]],
+    delivered: Mapping[int, str],
+    again: Sequence[int],
+) -> Found:
+    """Return what is wrong.
+
+    Args:
+        acked: As of `judge`.
+        replicas: The same.
+        delivered: What a consumer has, the id of each message by its sequence.
+        again: Sequences that came though their acknowledgement had been confirmed.
+    """
+    stored = {it.seq: it.name for it in replicas[0]}
+    return Found(
+        judge(acked, replicas),
+        missed=len(stored.keys() - delivered.keys()),
+        again=len(again),
+        other=sum(stored.get(seq) != name for seq, name in delivered.items()),
+    )
 
 
 class UsedStream:
@@ -56,17 +78,15 @@ class UsedStream:
             Publisher(f"p{it}", cluster.ports, number + it, name.lower(), BETWEEN_S)
             for it in range(2)
         ]
-        self.puller = Puller(name, CONSUMER, cluster.ports, number)
+        self.puller = Puller(name, cluster.ports, number)
 
     def begin(self, replicas: int) -> None:
         """Make the stream and its consumer, and let clients begin."""
         self.stream.create(replicas)
-        wanted = {"durable_name": CONSUMER, "ack_policy": "explicit", "ack_wait": ACK_WAIT_NS}
-        wanted |= {"max_ack_pending": 1000}
-        document = {"stream_name": self.stream.name, "config": wanted}
+        wanted = terms(self.stream)
 
         def made() -> bool:
-            return "config" in self.stream.ask("CONSUMER.DURABLE.CREATE", document, CONSUMER)
+            return "config" in self.stream.ask("CONSUMER.DURABLE.CREATE", wanted, CONSUMER)
 
         until(f"{self.stream.name} has its consumer", made)
         for it in (*self.publishers, self.puller):
@@ -86,21 +106,14 @@ class UsedStream:
         if "state" not in info or "ack_floor" not in consumer:
             return False
         floor = consumer["ack_floor"].get("stream_seq", 0)
-        whole = is_whole(consumer, info["config"]["num_replicas"])
+        replicas = consumer["config"]["num_replicas"] or info["config"]["num_replicas"]
+        whole = is_whole(consumer, replicas)
         return whole and floor == info["state"]["last_seq"] and not consumer["num_pending"]
 
     def found(self) -> Found:
         """Return what is wrong with it."""
-        replicas = self.stream.replicas()
-        history = judge(all_acked(self.publishers), replicas)
-        stored = {it.seq: it.name for it in replicas[0]}
-        return Found(
-            history,
-            missed=len(stored.keys() - self.puller.delivered.keys()),
-            again=len(self.puller.again),
-            other=sum(stored.get(seq) != name for seq, name in self.puller.delivered.items()),
-            examples=[f"delivered again: {self.puller.again[:5]}"] if self.puller.again else [],
-        )
+        acked, puller = all_acked(self.publishers), self.puller
+        return compare(acked, self.stream.replicas(), puller.delivered, puller.again)
 
     def stop(self) -> None:
         """End all clients."""
