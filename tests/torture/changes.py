@@ -63,15 +63,29 @@ class Changes:
         """Return who says that it has a stream; raises NotSoError where one says nothing."""
         return [it for it in self._cluster.servers if stream.name in self._streams_at(it)]
 
+    def are_together(self) -> bool:
+        """Whether who leads the meta group has all servers in it, with all entries."""
+        for server in self._cluster.servers:
+            cluster = self._jsz(server).get("meta_cluster") or {}
+            if cluster.get("leader") == server:
+                others = [it for it in cluster.get("replicas") or () if it["current"]]
+                is_there = [it for it in others if not it.get("offline")]
+                return len(is_there) == len(self._cluster.servers) - 1
+        return False
+
     def _streams_at(self, server: str) -> set[str]:
+        accounts = self._jsz(server).get("account_details", ())
+        return {it["name"] for account in accounts for it in account.get("stream_detail", ())}
+
+    def _jsz(self, server: str) -> dict[str, Any]:
         wanted = {"server_name": server, "exact_match": True, "accounts": True, "streams": True}
         asked = json.dumps(wanted).encode()
 
         def told() -> dict[str, Any]:
             return self._system.ask("$SYS.REQ.SERVER.PING.JSZ", asked)
 
-        accounts = until(f"{server} tells of its streams", told)["data"].get("account_details", ())
-        return {it["name"] for account in accounts for it in account.get("stream_detail", ())}
+        data: dict[str, Any] = until(f"{server} tells of its streams", told)["data"]
+        return data
 
     def stop(self) -> None:
         """End the connection of the operator."""
@@ -157,6 +171,18 @@ class Changes:
         self._cluster.restart(name)
         self._note(f"started {name}")
 
+    def replace_server(self) -> None:
+        """Kill a server, let it belong to the cluster no more, and start it again."""
+        name = self._some_server()
+        self._note(f"kill {name}")
+        self._cluster.servers[name].kill()
+        rest(self._chance.random() * MOST_S)
+        said = self._system.ask("$JS.API.SERVER.REMOVE", b'{"peer": "%b"}' % name.encode())
+        self._note(f"remove {name}", said.get("error"))
+        rest(self._chance.random() * 2 * MOST_S)
+        self._cluster.restart(name)
+        self._note(f"started {name}")
+
     def kill_all(self) -> None:
         """Kill all servers at once, and start them again."""
         self._note("kill all")
@@ -221,7 +247,8 @@ _OPERATOR = {
 }
 WEATHERS: Mapping[str, Mapping[Callable[[Changes], None], int]] = {
     "calm": _OPERATOR,
-    "kills": _OPERATOR | {Changes.kill_one: 4, Changes.kill_all: 1, Changes.pause: 2},
+    "kills": _OPERATOR
+    | {Changes.kill_one: 4, Changes.replace_server: 1, Changes.kill_all: 1, Changes.pause: 2},
     "links": _OPERATOR | {Changes.part: 4},
     "power": _OPERATOR | {Changes.cut_one: 4, Changes.cut_all: 1},
 }

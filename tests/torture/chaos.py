@@ -37,13 +37,14 @@ NOT_FOUND = 404
 
 
 def tidied(changes: Changes, streams: Sequence[TorturedStream]) -> None:
-    """Wait until each server has exactly the streams that it is to have."""
+    """Wait until all servers are there, and each has exactly the streams that it is to have."""
     passing = changes.passing
 
     def gone() -> bool:
         said = passing.ask("STREAM.DELETE")
         return said.get("error", {}).get("code") == NOT_FOUND and not changes.servers_of(passing)
 
+    until("all servers belong to the meta group", changes.are_together)
     until(f"{passing.name} is gone everywhere", gone)
     for it in streams:
         names = it.names()

@@ -64,6 +64,12 @@ def is_settled(client, count, name="S"):
     return "desired" not in info and len(hosts(client, name)) == count
 
 
+def is_back(server, name):
+    """Whether a server that leads the meta group has another one in it, with all entries."""
+    found = server.document("/jsz")["meta_cluster"].get("replicas", ())
+    return any(it["name"] == name and it["current"] and not it.get("offline") for it in found)
+
+
 def test_a_stream_is_configured_and_scaled(five, connect, tmp_path):  # noqa: F811 - a fixture
     cli, url = NatsCli(tmp_path), five["n4"].url
     client = connect(five["n5"])
@@ -130,3 +136,7 @@ def test_a_server_is_removed_and_another_one_takes_its_place(five, connect, flee
     for seq in range(1, 11):
         assert client.api("STREAM.MSG.GET.S", {"seq": seq})["message"]["seq"] == seq
     assert until(lambda: json.dumps(client.api("CONSUMER.INFO.S.C")["cluster"])).count(leader) == 0
+
+    five[leader] = fleet.restart(five[leader])
+    until(lambda: is_back(five[meta_leader(server)], leader))
+    assert "belongs to the meta group no more" not in five[leader].log()

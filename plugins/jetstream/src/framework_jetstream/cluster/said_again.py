@@ -33,6 +33,11 @@ class SaidAgain:
         self._held: list[tuple[AssetEffect, int]] | None = []
         """None: all has passed."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether what is said now happens now."""
+        return self._held is None
+
     def take(self, effect: AssetEffect, index: int) -> None:
         """Let an effect pass, now or later."""
         if self._held is None:
