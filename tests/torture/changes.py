@@ -171,6 +171,14 @@ class Changes:
         self._cluster.restart(name)
         self._note(f"started {name}")
 
+    def restart_one(self) -> None:
+        """Let a server end as it is meant to, and start it again."""
+        name = self._some_server()
+        self._note(f"stop {name}")
+        self._cluster.servers[name].stop()
+        self._cluster.restart(name)
+        self._note(f"started {name}")
+
     def replace_server(self) -> None:
         """Kill a server, let it belong to the cluster no more, and start it again."""
         name = self._some_server()
@@ -248,7 +256,13 @@ _OPERATOR = {
 WEATHERS: Mapping[str, Mapping[Callable[[Changes], None], int]] = {
     "calm": _OPERATOR,
     "kills": _OPERATOR
-    | {Changes.kill_one: 4, Changes.replace_server: 1, Changes.kill_all: 1, Changes.pause: 2},
+    | {
+        Changes.kill_one: 4,
+        Changes.kill_all: 1,
+        Changes.pause: 2,
+        Changes.restart_one: 2,
+        Changes.replace_server: 1,
+    },
     "links": _OPERATOR | {Changes.part: 4},
     "power": _OPERATOR | {Changes.cut_one: 4, Changes.cut_all: 1},
 }
