@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from framework_jetstream.meta.fleet import SILENT_AFTER_NS
 from framework_jetstream.meta.moving import Done, Step, Waiting, next_step
 from framework_jetstream.meta.view import GroupState, Member
 from framework_jetstream.raft.records import Change
@@ -12,9 +13,12 @@ from framework_jetstream.raft.records import Change
 COMMIT = 7
 
 
-def state(leader, **members):
+def state(leader, silent="", **members):
     """Return the state of a group; of members with how much they have, and below 0, who learn."""
-    found = tuple(Member(it, abs(match), 0, match > 0) for it, match in members.items())
+    found = tuple(
+        Member(it, abs(match), SILENT_AFTER_NS * (it in silent), match > 0)
+        for it, match in members.items()
+    )
     return GroupState(leader=leader, commit=COMMIT, is_leader=True, members=found)
 
 
@@ -25,6 +29,12 @@ def state(leader, **members):
         (state("a", a=7), "abc", Step("b", Change.ADD_LEARNER)),
         (state("a", a=7, b=-3), "ab", Waiting()),
         (state("a", a=7, b=-7), "ab", Step("b", Change.PROMOTE)),
+        (state("a", a=7, b=-7, c=0), "abc", Waiting()),
+        (state("a", a=7, b=-7, c=-3), "abc", Step("b", Change.PROMOTE)),
+        (state("a", a=7, b=-3, c=-7), "abc", Step("c", Change.PROMOTE)),
+        (state("a", a=7, b=7, c=-7, d=0, e=0), "abcde", Step("c", Change.PROMOTE)),
+        (state("a", a=7, b=7, c=-7, d=-7, e=0), "abcde", Step("c", Change.PROMOTE)),
+        (state("a", a=7, b=7, c=7, d=-7, e=0), "abcde", Waiting()),
         (state("a", a=7, b=7, c=7), "abx", Step("x", Change.ADD_LEARNER)),
         (state("a", a=7, b=7, c=7, x=-7), "abx", Step("x", Change.PROMOTE)),
         (state("a", a=7, b=7, c=7, x=7), "abx", Step("c", Change.REMOVE)),
@@ -34,6 +44,12 @@ def state(leader, **members):
 )
 def test_the_next_step(now, wanted, step):
     assert next_step(now, tuple(wanted)) == step
+
+
+def test_a_learner_does_not_wait_for_one_that_is_not_heard():
+    now = state("a", silent="c", a=7, b=-7, c=0)
+
+    assert next_step(now, tuple("abc")) == Step("b", Change.PROMOTE)
 
 
 def test_all_steps_lead_to_what_is_wanted():
