@@ -631,8 +631,8 @@ class ReplicatedServer:
                 self.judge.says(self.id, {it for (it,) in struct.iter_unpack("=Q", data)})
             if asked == -(STREAM_EVENTS + self.stream) and status == Event.FOLLOWS:
                 self.judge.differing.pop(self.id, None)
-            if asked == -self.consumer and status == Event.LEADS:
-                self.consumer_term = numbers[0]
+            if asked == -self.consumer:
+                self._hear_consumer(status, numbers)
             if asked < 0 and status == Event.LEADS:
                 self.judge.leads(
                     -asked % 2**43 if -asked < CONTROL_EVENTS else 0, numbers[0], self.id
@@ -642,6 +642,12 @@ class ReplicatedServer:
         for target, reply, _, payload in self.port.said:
             self._heard(target, reply, payload)
         self.port.said.clear()
+
+    def _hear_consumer(self, event: int, numbers: tuple[int, ...]) -> None:
+        if event == Event.LEADS:
+            self.consumer_term = numbers[0]
+        elif event == Event.WAITS:
+            self.moving[1].look()
 
     def _follow(self, index: int, description: bytes) -> None:
         """Say what a description means; now, or after whatever comes meanwhile."""

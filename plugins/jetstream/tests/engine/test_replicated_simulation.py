@@ -240,7 +240,8 @@ def test_what_others_can_not_fetch_is_written_again_though_nothing_has_happened_
     cluster.check()
 
 
-def test_a_consumer_is_led_elsewhere_where_its_stream_has_left() -> None:
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_consumer_is_led_elsewhere_where_its_stream_has_left(is_alone: bool) -> None:  # noqa: FBT001
     """A server that belongs to the stream no more gets nothing of it that was delivered since."""
     cluster = ReplicatedCluster(1, hides=True)
     cluster.loss = cluster.replay = cluster.straggle = 0
@@ -248,9 +249,9 @@ def test_a_consumer_is_led_elsewhere_where_its_stream_has_left() -> None:
         cluster.start(server.id)
     assert cluster.run_until(5000, lambda: bool(cluster.leaders() and led_consumer(cluster)))
     leader = cluster.leaders()[0]
-    gone = next(it for it in cluster.servers.values() if it is not leader)
-    numbers = (GroupOf.STREAM, Change.REMOVE, gone.id)
-    assert cluster.answer_of(leader, Verb.CHANGE_MEMBER, *numbers)[0] == 0
+    others = [it for it in cluster.servers.values() if it is not leader]
+    gone = others[0]
+    assert change(cluster, leader, GroupOf.STREAM, Change.REMOVE, gone.id)
     hand_over(cluster, leader.id)
     cluster.store(leader, 3)
     leader.pull()
@@ -261,8 +262,29 @@ def test_a_consumer_is_led_elsewhere_where_its_stream_has_left() -> None:
     assert leader.delivered
     hand_over(cluster, gone.id)
     assert led_consumer(cluster) is None
-    assert cluster.run_until(cluster.now_ms + 5000, lambda: led_consumer(cluster) is not None)
+    for it in (leader, others[1]) if is_alone else ():
+        cluster.run_until(
+            cluster.now_ms + 100,
+            lambda it=it: change(cluster, gone, GroupOf.CONSUMER, Change.REMOVE, it.id),
+        )
+
+    def is_led() -> bool:
+        due, gone.after = gone.after, []
+        for then in due:
+            then()
+        return led_consumer(cluster) is not None
+
+    assert cluster.run_until(cluster.now_ms + 5000, is_led)
     assert led_consumer(cluster) is not gone
+
+
+def change(
+    cluster: ReplicatedCluster, leader: ReplicatedServer, of: GroupOf, how: Change, server: int
+) -> bool:
+    """Change the members of a group; False: not now."""
+    number = leader.stream if of is GroupOf.STREAM else leader.consumer
+    told = cluster.answer_of(leader, Verb.CHANGE_MEMBER, of, how, server, number=number)
+    return told[0] == 0
 
 
 def led_consumer(cluster: ReplicatedCluster) -> ReplicatedServer | None:

@@ -257,9 +257,16 @@ class Consumer(Component):
         self.tell_later(delay_s, Consumer.Later(then))
 
     def _look(self) -> None:
-        """Do what is due: let others have it too, or have it no more."""
+        """Do what is due: let others have it too, or have it no more.
+
+        The members of its group are changed where that is led, though it may wait for its stream.
+        """
         entry = self._entry
-        if not entry.group or not entry.is_leader:
+        if not entry.is_leader:
+            if entry.replicas:
+                self._move().look()
+            return
+        if not entry.group:
             return
         found = self._host.assigned(self._asset)
         if found is None:
@@ -469,6 +476,8 @@ class Consumer(Component):
                 self._lead()
             case Event.FOLLOWS:
                 self._follow()
+            case Event.WAITS:
+                self._look()
             case Event.REPAIRS:
                 self._entry.is_repaired = bool(event.numbers[0])
             case Event.RESUMED:

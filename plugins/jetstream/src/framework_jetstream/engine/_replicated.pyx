@@ -29,8 +29,8 @@ from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
 from framework_jetstream.engine._peers cimport peer_may_say, peers_tell
 from framework_jetstream.engine._port cimport FRAMEWORK_ROW_MESSAGE, framework_batch, framework_row
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_DIFFERS, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, NUMBERS, REPAIRS_LOSS,
-    REPAIRS_OTHER, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
+    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_DIFFERS, EVENT_FOLLOWS, EVENT_LEADS, EVENT_REPAIRS, EVENT_WAITS, NUMBERS,
+    REPAIRS_LOSS, REPAIRS_OTHER, STREAM_EVENTS_SHIFT, UPDATE_CONSUMER, Answer, Waiting, command_free, command_text, slot_of,
 )
 from framework_jetstream.engine._replica_states cimport consumer_reads
 from framework_jetstream.engine._retention cimport retention_review
@@ -360,15 +360,20 @@ cdef void _settle_differing(Engine* engine, Group* group) noexcept nogil:
     group.has_differed = count > 0
 
 
-cdef void _lead_elsewhere(Raft* raft) noexcept nogil:
-    """Let other voters lead, one after the other, what cannot begin here: where a consumer's stream leaves first, it never will have what
-    was delivered.
+cdef void _lead_elsewhere(Engine* engine, Group* group) noexcept nogil:
+    """Let other voters lead, one after the other, a consumer that cannot begin here: where its stream leaves first, it never can.
+
+    Who has it alone is told, and lets those have it that are to.
     """
+    cdef Raft* raft = group.replica.raft
     cdef uint32_t election = raft.settings.election_ticks
     cdef uint64_t to
     raft_catch_up(raft)
     if raft.transferee or raft.elapsed < WAITED_ELECTIONS * election:
         return
+    if group.waits_term != raft.term:
+        group.waits_term = raft.term
+        _tell(engine, _number_of(group), EVENT_WAITS, raft.term)
     to = raft.peers[(raft.now // election) % raft.peer_count].id
     if to != raft.id:
         transfer_begin(raft, to)
@@ -398,7 +403,7 @@ cdef bint _settle(Engine* engine, Replica* replica, bint is_applied) noexcept no
     if is_applied and not group.leads_term and _leads(replica) and not replica.raft.is_faulty:
         _lead(engine, group)
         if not group.leads_term and group.consumer != NULL:
-            _lead_elsewhere(replica.raft)
+            _lead_elsewhere(engine, group)
     if is_applied and group.slot != NULL:
         _settle_direct(engine, group)
     return stays or not is_applied or (_leads(replica) and not group.leads_term)

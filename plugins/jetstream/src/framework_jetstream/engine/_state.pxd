@@ -115,6 +115,8 @@ cdef enum EventKind:
     # segment, a SegmentReason. Group 0: it is a file of the log.
     EVENT_DIFFERS
     # Of a stream of several servers that is led here: entries have led to something else at these, 8 bytes each; none: at nobody.
+    EVENT_WAITS
+    # Of a consumer of several servers: this one should lead it, and its stream does not come to have here what was delivered.
 
 
 cdef enum:
@@ -292,6 +294,8 @@ cdef struct Group:
     # What is known of who differs, as was told.
     uint8_t has_differed
     # Somebody, as was told.
+    uint64_t waits_term
+    # In which it was told that it waits.
 
 
 cdef struct SegmentFile:

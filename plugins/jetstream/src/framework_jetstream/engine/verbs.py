@@ -167,6 +167,9 @@ class Event(IntEnum):
     DIFFERS = 18
     """Of a stream that several servers have, and this one leads: entries have led to something else
     at these servers; bytes: their numbers, 8 bytes each. None: at nobody any more."""
+    WAITS = 19
+    """Of a consumer that several servers have: this one should lead it, and its stream does not get
+    here what was delivered."""
 
 
 TAKES_NOTHING: Final = 2
