@@ -131,7 +131,8 @@ def test_who_takes_nothing_costs_one_piece_at_a_time():
     assert Endless.made < 40 * PIECES / 2
 
 
-def test_one_question_begins_in_a_turn_of_the_loop(neighbour):
+def test_one_question_begins_in_a_turn_of_the_loop(neighbour, monkeypatch):
+    monkeypatch.setattr(turns, "TOGETHER_S", 0.0)  # these are little each
     begun = 0
 
     async def count(_query):
