@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import random
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tests.torture.publisher import Asker
 from tests.torture.puller import CONSUMER, terms
 from tests.torture.stream import TorturedStream
-from tests.torture.waiting import rest, until
+from tests.torture.waiting import rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tests.torture.cluster import TorturedCluster
 
-SYSTEM = {"user": "sys", "pass": "x"}
-"""Who may ask what concerns all accounts."""
 MOST_S = 2.0
 """How long a server is away at most, or a pause between two changes lasts."""
 _GOES = 0.7
@@ -44,7 +40,6 @@ class Changes:
         self._cluster = cluster
         self._streams = streams
         self._chance = random.Random(seed)
-        self._system = Asker(cluster.ports, seed, SYSTEM)
         self._began = time.perf_counter()
         self.passing = TorturedStream(cluster.asker, "P1")
         """A stream that comes and goes."""
@@ -58,38 +53,6 @@ class Changes:
         while time.perf_counter() < end:
             self._chance.choices(choices, list(weights.values()))[0](self)
             rest(self._chance.choice((0.0, 0.1, 0.5, 1.0, MOST_S)) * self._chance.random())
-
-    def servers_of(self, stream: TorturedStream) -> list[str]:
-        """Return who says that it has a stream; raises NotSoError where one says nothing."""
-        return [it for it in self._cluster.servers if stream.name in self._streams_at(it)]
-
-    def are_together(self) -> bool:
-        """Whether who leads the meta group has all servers in it, with all entries."""
-        for server in self._cluster.servers:
-            cluster = self._jsz(server).get("meta_cluster") or {}
-            if cluster.get("leader") == server:
-                others = [it for it in cluster.get("replicas") or () if it["current"]]
-                is_there = [it for it in others if not it.get("offline")]
-                return len(is_there) == len(self._cluster.servers) - 1
-        return False
-
-    def _streams_at(self, server: str) -> set[str]:
-        accounts = self._jsz(server).get("account_details", ())
-        return {it["name"] for account in accounts for it in account.get("stream_detail", ())}
-
-    def _jsz(self, server: str) -> dict[str, Any]:
-        wanted = {"server_name": server, "exact_match": True, "accounts": True, "streams": True}
-        asked = json.dumps(wanted).encode()
-
-        def told() -> dict[str, Any]:
-            return self._system.ask("$SYS.REQ.SERVER.PING.JSZ", asked)
-
-        data: dict[str, Any] = until(f"{server} tells of its streams", told)["data"]
-        return data
-
-    def stop(self) -> None:
-        """End the connection of the operator."""
-        self._system.close()
 
     def _note(self, what: str, said: object = "") -> None:
         at = time.perf_counter() - self._began
@@ -125,13 +88,13 @@ class Changes:
         stream = self._some_stream()
         server = self._some_replica(stream)
         wanted = b'{"server": "%b"}' % server.encode()
-        said = self._system.ask(f"$JS.API.ACCOUNT.STREAM.MOVE.$G.{stream.name}", wanted)
+        said = self._cluster.system.ask(f"$JS.API.ACCOUNT.STREAM.MOVE.$G.{stream.name}", wanted)
         self._note(f"move {stream.name} from {server}", said.get("error"))
 
     def cancel(self) -> None:
         """Let a stream stay, or become again, where it was."""
         stream = self._some_stream()
-        said = self._system.ask(f"$JS.API.ACCOUNT.STREAM.CANCEL_MOVE.$G.{stream.name}")
+        said = self._cluster.system.ask(f"$JS.API.ACCOUNT.STREAM.CANCEL_MOVE.$G.{stream.name}")
         self._note(f"cancel {stream.name}", said.get("error"))
 
     def remove_peer(self) -> None:
@@ -145,7 +108,7 @@ class Changes:
         """Let another server lead a stream, its consumer, or the meta group."""
         stream, what = self._some_stream(), self._chance.choice(("STREAM", "CONSUMER", "META"))
         if what == "META":
-            said = self._system.ask("$JS.API.META.LEADER.STEPDOWN")
+            said = self._cluster.system.ask("$JS.API.META.LEADER.STEPDOWN")
         else:
             consumer = CONSUMER if what == "CONSUMER" else ""
             said = stream.ask(f"{what}.LEADER.STEPDOWN", consumer=consumer)
@@ -185,7 +148,7 @@ class Changes:
         self._note(f"kill {name}")
         self._cluster.servers[name].kill()
         rest(self._chance.random() * MOST_S)
-        said = self._system.ask("$JS.API.SERVER.REMOVE", b'{"peer": "%b"}' % name.encode())
+        said = self._cluster.system.ask("$JS.API.SERVER.REMOVE", b'{"peer": "%b"}' % name.encode())
         self._note(f"remove {name}", said.get("error"))
         rest(self._chance.random() * 2 * MOST_S)
         self._cluster.restart(name)

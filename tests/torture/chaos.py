@@ -36,21 +36,22 @@ STREAMS = {"F1": 1, "F2": 3, "F3": 3}
 NOT_FOUND = 404
 
 
-def tidied(changes: Changes, streams: Sequence[TorturedStream]) -> None:
+def tidied(
+    cluster: TorturedCluster, passing: TorturedStream, streams: Sequence[TorturedStream]
+) -> None:
     """Wait until all servers are there, and each has exactly the streams that it is to have."""
-    passing = changes.passing
 
     def gone() -> bool:
         said = passing.ask("STREAM.DELETE")
-        return said.get("error", {}).get("code") == NOT_FOUND and not changes.servers_of(passing)
+        return said.get("error", {}).get("code") == NOT_FOUND and not cluster.servers_of(passing)
 
-    until("all servers belong to the meta group", changes.are_together)
+    until("all servers belong to the meta group", cluster.are_together)
     until(f"{passing.name} is gone everywhere", gone)
     for it in streams:
         names = it.names()
         until(
             f"only {names} have {it.name}",
-            lambda it=it, names=names: changes.servers_of(it) == names,
+            lambda it=it, names=names: cluster.servers_of(it) == names,
         )
 
 
@@ -70,7 +71,7 @@ def run(kind: str, weather: str, seed: int, seconds: float, *, told: bool = Fals
             changes.go_on(WEATHERS[weather], seconds)
             for it in used:
                 it.settle()
-            tidied(changes, [it.stream for it in used])
+            tidied(cluster, changes.passing, [it.stream for it in used])
             found = [it.found() for it in used]
             good = all(it.is_good for it in found)
             return found
@@ -79,7 +80,6 @@ def run(kind: str, weather: str, seed: int, seconds: float, *, told: bool = Fals
                 print(*changes.done, *(it.stream.info() for it in used), sep="\n", flush=True)
                 cluster.write_logs()
                 input(f"the servers still run in {folder}; press Enter ")
-            changes.stop()
             for it in used:
                 it.stop()
             cluster.stop()

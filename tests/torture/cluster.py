@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framework.testing import TcpProxy
 from framework.testing.fleet import OURS, Fleet, free_port
 from tests.torture.disks import Disks
 from tests.torture.publisher import Asker
 from tests.torture.stream import TorturedStream
+from tests.torture.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +77,7 @@ class TorturedCluster:
             )
         self.ports = [it.port for it in self.servers.values()]
         self.asker = Asker(self.ports)
+        self.system = Asker(self.ports, login=SYSTEM)
         self.stream = TorturedStream(self.asker)
 
     def store(self, name: str) -> Path:
@@ -97,6 +100,34 @@ class TorturedCluster:
         """Start a server again that was killed, on the same ports."""
         self.servers[name] = self._fleet.restart(self.servers[name])
 
+    def servers_of(self, stream: TorturedStream) -> list[str]:
+        """Return who says that it has a stream; raises NotSoError where one says nothing."""
+        return [it for it in self.servers if stream.name in self._streams_at(it)]
+
+    def are_together(self) -> bool:
+        """Whether who leads the meta group has all servers in it, with all entries."""
+        for server in self.servers:
+            cluster = self._jsz(server).get("meta_cluster") or {}
+            if cluster.get("leader") == server:
+                others = [it for it in cluster.get("replicas") or () if it["current"]]
+                is_there = [it for it in others if not it.get("offline")]
+                return len(is_there) == len(self.servers) - 1
+        return False
+
+    def _streams_at(self, server: str) -> set[str]:
+        accounts = self._jsz(server).get("account_details", ())
+        return {it["name"] for account in accounts for it in account.get("stream_detail", ())}
+
+    def _jsz(self, server: str) -> dict[str, Any]:
+        wanted = {"server_name": server, "exact_match": True, "accounts": True, "streams": True}
+        asked = json.dumps(wanted).encode()
+
+        def told() -> dict[str, Any]:
+            return self.system.ask("$SYS.REQ.SERVER.PING.JSZ", asked)
+
+        data: dict[str, Any] = until(f"{server} tells of its streams", told)["data"]
+        return data
+
     def write_logs(self) -> None:
         """Write what each server has said since its last start, beside the stores."""
         for name, server in self.servers.items():
@@ -105,6 +136,7 @@ class TorturedCluster:
     def stop(self) -> None:
         """End all servers."""
         self.asker.close()
+        self.system.close()
         for server in self.servers.values():
             server.kill()
         for wire in self._wires.values():

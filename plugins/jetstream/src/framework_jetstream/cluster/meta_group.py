@@ -752,7 +752,7 @@ class MetaGroup(Component):
     def _forget_server(self, removed: ServerRemoved) -> None:
         """Take a server up no more, until it is started again and says so."""
         if not self._said_again.is_over:
-            return  # who is heard now is heard of since
+            return  # it was removed before this start; if it is heard now, it has come back
         self._records.pop(removed.peer, None)
         self._view.fleet.lose(removed.peer)
         if removed.is_here:

@@ -363,7 +363,7 @@ cdef void _settle_differing(Engine* engine, Group* group) noexcept nogil:
 cdef void _lead_elsewhere(Engine* engine, Group* group) noexcept nogil:
     """Let other voters lead, one after the other, a consumer that cannot begin here: where its stream leaves first, it never can.
 
-    Who has it alone is told, and lets those have it that are to.
+    Its actor is told, too: where nobody else has it, that adds those who are to.
     """
     cdef Raft* raft = group.replica.raft
     cdef uint32_t election = raft.settings.election_ticks
