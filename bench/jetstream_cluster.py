@@ -11,6 +11,8 @@ measured by `tests.torture`.
 from __future__ import annotations
 
 import argparse
+import itertools
+import random
 import tempfile
 import time
 from contextlib import contextmanager
@@ -24,6 +26,7 @@ from typing_extensions import override
 from bench import jetstream_measures as measures
 from bench.clusters import config, cpu_s, rss_bytes
 from bench.contest import Contestant
+from bench.documents import orders
 from bench.jetstream import (
     ALL_SYNCED,
     ALONE,
@@ -51,6 +54,7 @@ LOOK_EVERY_S: Final = 0.05
 USED_MESSAGES: Final = 150_000
 USED_BYTES: Final = 16384
 """Of a message."""
+CORPUS_BYTES: Final = 24 * 2**20
 REST_S: Final = 8.0
 """Until the disk has what was written, or it is deleted."""
 READY_S: Final = 30.0
@@ -178,6 +182,26 @@ def many(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
         return {"made_rate": made, "rss_mib": rss_bytes(servers) / 2**20, "idle_percent": idle}
 
 
+def _noise(count: int, size_bytes: int) -> Iterator[bytes]:
+    """Yield bytes in which nothing comes again."""
+    chance = random.Random(1)
+    for _ in range(count):
+        yield chance.randbytes(size_bytes)
+
+
+TEXTS: Final = {"JSON": orders, "noise": _noise}
+
+
+def publish_text(
+    bench: Bench, contestant: Contestant, *, size: int, text: str
+) -> Mapping[str, float]:
+    """Publish what is not the same again and again."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.writelines(TEXTS[text](CORPUS_BYTES // size, size))
+        file.flush()
+        return measures.publish(bench, contestant, size=size, payloads=file.name)
+
+
 def computing(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
     """Publish and pull while a Python thread of each server computes, to when other processes do.
 
@@ -214,6 +238,9 @@ def rows() -> Iterator[tuple[str, Row]]:
         once = partial(measures.publish, size=size)
         yield f"publish {name}", Row(once, PUBLISHED, DEFAULT, {rate: floors[name]})
         yield f"publish {name}, all synced", Row(once, PUBLISHED, ALL_SYNCED, {rate: 4.0})
+    for size, text in itertools.product(("1 KiB", "16 KiB"), TEXTS):
+        once = partial(publish_text, size=SIZES[size], text=text)
+        yield f"publish {size} of {text}", Row(once, PUBLISHED, DEFAULT)
     eight = partial(measures.publish, size=128, pubs=8, window=32)
     yield "8 publishers, 32 in flight", Row(eight, PUBLISHED, DEFAULT, {rate: 2.0})
     one = partial(measures.publish, window=1)

@@ -558,17 +558,18 @@ static void core_setup(struct core *c) {
     }
 }
 
-static void core_read_payloads(struct core *c, const char *path) {
-    if (!path) return;
+char *read_payloads(int size, size_t *count) {
+    const char *path = text_option("payloads", NULL);
+    if (!path) return NULL;
     FILE *file = fopen(path, "r");
     if (!file) fail("no file %s", path);
     fseek(file, 0, SEEK_END);
-    c->payload_count = ftell(file) / c->size;
+    *count = ftell(file) / size;
     rewind(file);
-    char *text = malloc(c->payload_count * c->size);
-    if (!c->payload_count || fread(text, c->size, c->payload_count, file) != c->payload_count) fail("cannot read %s", path);
-    c->payloads = text;
+    char *text = malloc(*count * size);
+    if (!*count || fread(text, size, *count, file) != *count) fail("cannot read %s", path);
     fclose(file);
+    return text;
 }
 
 /* Wait until the publishers' server knows the subscribers': each adds a last subscription, which is probed. */
@@ -651,7 +652,7 @@ static int core_report(struct core *c, double seconds, double cpu_s, double own_
 }
 
 static int core(struct core *c) {
-    core_read_payloads(c, text_option("payloads", NULL));
+    c->payloads = read_payloads(c->size, &c->payload_count);
     core_setup(c);
     core_await_routes(c);
     double begin_s = now_s(), cpu_s = server_cpu_s(), own_s = own_cpu_s(), heard_s = begin_s;

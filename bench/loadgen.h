@@ -18,6 +18,7 @@ double server_cpu_s(void);
 long server_rss_kib(void);
 double own_cpu_s(void);
 
+char *read_payloads(int size, size_t *count); /* of the file that an option names; NULL: none does */
 void send_all(int fd, const char *data, size_t count);
 int log_in(int port, int pair, const char *more);
 

@@ -8,6 +8,7 @@
  *            streams=1         publisher i publishes to stream i % streams
  *            wild=0            subjects of each stream: `subject`.ddd.dddd; 0: only `subject`
  *            size=128
+ *            payloads=         file that payloads are taken from, `size` bytes each
  *            seconds=2         how long, or count=0: how many messages of all publishers together
  *            pulls=0           clients that share the pull consumer `next`: its subject for requests
  *            batch=500         messages that each asks for; asked again when half of them have come.
@@ -145,7 +146,7 @@ struct js_publisher {
     struct reader reader;
     char *frames;
     size_t frame_bytes, batch;
-    int key_at, reply_at;
+    int key_at, reply_at, payload_at;
     uint64_t sent, acked, count; /* count: how many at most */
     double sent_s;
 };
@@ -153,6 +154,8 @@ struct js_publisher {
 struct js_publishers {
     int count, window, wild, size;
     double seconds, begin_s, end_s;
+    const char *payloads;
+    size_t payload_count;
     struct js_publisher *each;
     struct samples samples;
     _Atomic uint64_t acked;
@@ -187,6 +190,7 @@ static void js_build(const struct js_publishers *all, struct js_publisher *p, in
     n += snprintf(head + n, sizeof head - n, " _INBOX.js%06d.%0*d", number, REPLY_DIGITS, 0);
     p->reply_at = n - REPLY_DIGITS;
     n += snprintf(head + n, sizeof head - n, " %d\r\n", all->size);
+    p->payload_at = n;
     p->frame_bytes = n + all->size + 2;
     p->batch = BATCH_BYTES / p->frame_bytes ? BATCH_BYTES / p->frame_bytes : 1;
     if (p->batch > (size_t)all->window) p->batch = all->window;
@@ -209,6 +213,8 @@ static int js_publish_some(struct js_publishers *all, struct js_publisher *p) {
         char *frame = p->frames + i * p->frame_bytes;
         if (all->wild) write_key(frame + p->key_at, key_of(p->sent + i, all->wild));
         digits(frame + p->reply_at, p->sent + i, REPLY_DIGITS, 16);
+        if (all->payloads)
+            memcpy(frame + p->payload_at, all->payloads + (p->sent + i) % all->payload_count * all->size, all->size);
     }
     if (all->window == 1) p->sent_s = now_s();
     send_all(p->reader.fd, p->frames, n * p->frame_bytes);
@@ -468,6 +474,7 @@ int jetstream(int port) {
         .size = number_option("size", 128),
         .seconds = count ? 0 : number_option("seconds", 2),
     };
+    pubs.payloads = read_payloads(pubs.size, &pubs.payload_count);
     struct js_clients clients = {
         .pulls = number_option("pulls", 0),
         .pushes = number_option("pushes", 0),

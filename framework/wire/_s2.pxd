@@ -29,3 +29,4 @@ cdef int64_t s2_chunk_length(const char* at, size_t length) noexcept nogil
 cdef int64_t s2_plain_length(const char* chunk, size_t length) noexcept nogil
 cdef const char* s2_problem(const char* at, size_t length) noexcept nogil
 cdef const char* s2_decode(const char* chunk, size_t length, char* into) noexcept nogil
+cdef bint s2_decode_stream(const char* stream, size_t length, char* into, size_t plain_length) noexcept nogil

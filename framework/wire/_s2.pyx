@@ -17,7 +17,7 @@ Source: Snappy's framing format; S2's stream format (4 MiB at most in a chunk).
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
@@ -225,6 +225,24 @@ cdef const char* s2_decode(const char* chunk, size_t length, char* into) noexcep
     if masked(crc32c(<const uint8_t*> into, plain, False)) != load_32(at + HEAD_BYTES):
         return "bad checksum"
     return NULL
+
+
+cdef bint s2_decode_stream(const char* stream, size_t length, char* into, size_t plain_length) noexcept nogil:
+    """Write the plain bytes of all chunks; False: they are not exactly `plain_length` right ones."""
+    cdef const char* at = stream
+    cdef const char* end = stream + length
+    cdef int64_t chunk, plain
+    while at < end:
+        chunk = s2_chunk_length(at, end - at)
+        if chunk <= 0 or chunk > end - at:
+            return False
+        plain = s2_plain_length(at, chunk)
+        if plain < 0 or <uint64_t> plain > plain_length or (plain and s2_decode(at, chunk, into) != NULL):
+            return False
+        into += plain
+        plain_length -= plain
+        at += chunk
+    return plain_length == 0
 
 
 # ---- the Python face ---------------------------------------------------------------------------------------------------

@@ -13,12 +13,16 @@ from framework_jetstream.engine._accounts cimport message_arrived
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_apply
 from framework_jetstream.engine._carrying cimport waiting_run
+from framework_jetstream.engine._compressing cimport batch_read
 from framework_jetstream.engine._consumer_commands cimport consumer_say, consumers_late_begin
 from framework_jetstream.engine._control_groups cimport control_apply
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
 from framework_jetstream.engine._held_updates cimport opened_is, update_followed, update_is_held
 from framework_jetstream.engine._loading cimport load_is_held
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
+from framework_jetstream.engine._message_entries cimport (
+    HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, CompressedHead, MessageHead, OriginHead, StagedHead,
+)
 from framework_jetstream.engine._operations cimport (
     OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_SKIP, OP_STATE, OP_UPDATE, OperationHead,
 )
@@ -29,14 +33,11 @@ from framework_jetstream.engine._replica_states cimport replica_restore
 from framework_jetstream.engine._retention cimport retention_told
 from framework_jetstream.engine._segments cimport segments_look, segments_remove
 from framework_jetstream.engine._serving cimport slot_lead, slot_serve
-from framework_jetstream.engine._staging cimport (
-    HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, MessageHead, OriginHead, StagedHead,
-)
 from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Proposal, Slot, command_free, ready_add
 from framework_jetstream.engine._stream_commands cimport (
     slot_close, slot_end_old, slot_expire, stream_deleted, stream_purged, stream_update,
 )
-from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP, SNAPSHOT
+from framework_jetstream.log._record cimport BATCH, CLOSED, COMPRESSED, CONSUMER, GROUP, OP, SNAPSHOT
 from framework_jetstream.raft._digests cimport digests_keep
 from framework_jetstream.stream._digesting cimport digest_entry
 from framework_jetstream.stream._headers cimport Text
@@ -140,6 +141,18 @@ cdef void _apply_batch(Engine* engine, Slot* slot, const LogEntry* entry, Propos
         if unsaid >= UNSAID_BYTES_MAX and not engine.outbox.is_blocked:
             outbox_flush(&engine.outbox)
             unsaid = 0
+
+
+cdef void _apply_compressed(Engine* engine, Slot* slot, const LogEntry* entry, Proposal* proposal) noexcept nogil:
+    cdef LogEntry plain
+    cdef CompressedHead head
+    if batch_read(engine, entry, &plain):
+        _apply_batch(engine, slot, &plain, proposal)
+    elif entry.part_count == 2 and entry.parts[0].length == sizeof(head) and part_is_good(entry, 0, entry.chars):
+        memcpy(&head, entry.chars, sizeof(head))
+        lose_next(engine, slot, head.count)
+    else:
+        lose_rest(engine, slot)
 
 
 cdef void _remove(Slot* slot, const char* chars, uint32_t length) noexcept nogil:
@@ -282,7 +295,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
         return
     if entry.kind == SNAPSHOT and group.replica != NULL:
         replica_restore(engine, group, entry)
-    if entry.kind not in (BATCH, OP, CONSUMER):
+    if entry.kind not in (BATCH, OP, CONSUMER, COMPRESSED):
         return
     if group.slot != NULL and entry.index > group.applied + 1 and group.replica == NULL:
         lose_entries_before(engine, group.slot, entry)
@@ -299,6 +312,8 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             digests_keep(group.slot.stream.digests, entry.index)
         if entry.kind == BATCH:
             _apply_batch(engine, group.slot, entry, proposal)
+        elif entry.kind == COMPRESSED:
+            _apply_compressed(engine, group.slot, entry, proposal)
         elif entry.kind == OP:
             _apply_operation(engine, group.slot, entry, proposal)
             segments_look(engine, group.slot)

@@ -21,6 +21,7 @@ from framework_jetstream.engine._apply cimport apply_committed, entry_apply, ent
 from framework_jetstream.engine._arrivals cimport arrival_take
 from framework_jetstream.engine._carrying cimport command_carry_out, direct_get_wait, waiting_woken
 from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._compressing cimport compressing_free
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumer_forget, consumer_made
 from framework_jetstream.engine._consumer_log cimport consumers_tell, consumers_tell_all
 from framework_jetstream.engine._control_groups cimport control_made
@@ -462,6 +463,7 @@ cdef class Engine:
         free(self.state.leaving)
         accounts_free(&self.state)
         room_free(&self.state.subject_room)
+        compressing_free(&self.state)
         outbox_free(&self.state.outbox)
         answers_hand_over(&self.state)
         answers_take(&self.state)

@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
-from framework_jetstream.engine._staging cimport HEAD_MIRRORED, BatchHead, StagedHead
+from framework_jetstream.engine._message_entries cimport HEAD_MIRRORED, BatchHead, StagedHead
 from framework_jetstream.engine._state cimport Lost
 from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._committed cimport log_read_of

@@ -11,12 +11,16 @@ from libc.string cimport memcpy
 
 from framework_jetstream.engine._accounts cimport marks_of, message_arrived, message_wait
 from framework_jetstream.engine._answers cimport answer_bytes, event_made
+from framework_jetstream.engine._compressing cimport CompressedBatch, batch_compress
 from framework_jetstream.engine._groups cimport group_next_index, group_propose, texts_add
+from framework_jetstream.engine._message_entries cimport (
+    HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, MessageHead, StagedHead,
+)
 from framework_jetstream.engine._publishing cimport publish_refuse, publish_unserved
 from framework_jetstream.engine._segments cimport segments_hold
 from framework_jetstream.engine._state cimport EVENT_OUT_OF_STORAGE, Answer, Made, made_free, published_by
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_FULL, LOG_NOT_LEADER, LOG_UNKNOWN, LogPart
-from framework_jetstream.log._record cimport BATCH
+from framework_jetstream.log._record cimport BATCH, COMPRESSED
 from framework_jetstream.stream._fast_publishing cimport is_fast
 from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, OFFLINE, STORAGE_EXHAUSTED, Publish
 
@@ -216,9 +220,12 @@ cdef void _tell_full(Engine* engine, Slot* slot) noexcept nogil:
 cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
     """Propose a stream's entry; False: the log has no room now."""
     cdef LogPart* pieces = slot.staging.pieces
+    cdef const LogPart* parts = pieces
+    cdef CompressedBatch compressed
     cdef BatchHead head
-    cdef uint32_t at = 1
-    if slot.staging.piece_count == 0:
+    cdef uint32_t at = 1, count = slot.staging.piece_count
+    cdef uint16_t kind = BATCH
+    if count == 0:
         return True
     if slot.is_saving:
         return False
@@ -226,12 +233,13 @@ cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
     head.applied = slot.group.applied
     head.last_seq = slot.stream.messages.last_seq
     pieces[0].chars = <const char*> &head
-    while at < slot.staging.piece_count:
+    while at < count:
         pieces[at].chars = <const char*> &(<StagedHead*> slot.staging.heads)[at // PIECES]
         at += PIECES
-    if not group_propose(
-        engine, slot.group, BATCH, pieces, slot.staging.piece_count, NULL, slot.staging.replies, slot.staging.reply_length
-    ):
+    if batch_compress(engine, slot, &compressed):
+        compressed.head.batch = head
+        parts, count, kind = compressed.parts, 2, COMPRESSED
+    if not group_propose(engine, slot.group, kind, parts, count, NULL, slot.staging.replies, slot.staging.reply_length):
         if engine.log.refused == LOG_BUSY and not engine.log.failed:
             return False
         if engine.log.refused not in (LOG_UNKNOWN, LOG_NOT_LEADER):

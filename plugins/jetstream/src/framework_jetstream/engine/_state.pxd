@@ -5,6 +5,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from framework.sublist._sublist cimport Interest, SublistState
+from framework.wire._s2_tables cimport S2Encoder
 from framework_jetstream.consumer._consumer_machine cimport Machine
 from framework_jetstream.consumer._terms cimport ConsumerTerms
 from framework_jetstream.encryption._cipher cimport FileKey
@@ -553,6 +554,8 @@ cdef struct Staging:
     # As a proposal has them.
     size_t reply_length
     size_t reply_room
+    uint8_t left_alone
+    # So many entries are not to be compressed.
 
 
 cdef struct Request:
@@ -904,6 +907,15 @@ cdef struct PeerLink:
     uint64_t server
 
 
+cdef struct Compressor:
+    # Of entries, for all streams.
+    S2Encoder* encoder
+    # NULL until there is something to compress.
+    Buffer plain
+    Buffer coded
+    Buffer parts
+
+
 cdef struct Engine:
     const framework_port* port
     Outbox outbox
@@ -1007,6 +1019,7 @@ cdef struct Engine:
     # The thread of the log, a LogRunner; NULL: somebody else performs its rounds.
     Slot* staging
     # Streams with messages that are to be proposed.
+    Compressor compressor
     const framework_batch* held[BATCHES_MAX]
     # Where these messages are.
     uint32_t held_count

@@ -40,6 +40,7 @@ cdef enum:  # kinds of records
     GROUP = 7  # a group as it is at this place; at the head of each file all of them
     EMPTY = 8  # an entry of Raft: the first one of a leader
     MEMBERS = 9  # an entry of Raft: who belongs to the group
+    COMPRESSED = 10  # messages of a stream of several servers, compressed
 
 cdef enum:  # flags of GROUP, HAS_LOST of HARD_STATE as well, LACKS of SNAPSHOT
     CLOSED = 1
@@ -127,7 +128,7 @@ cdef inline uint64_t record_bytes(const RecordHead* head) noexcept nogil:
 
 cdef inline bint is_entry(uint16_t kind) noexcept nogil:
     """Return whether records of a kind are entries, which have an index; all others say something of their group."""
-    return kind in (BATCH, OP, CONSUMER, EMPTY, MEMBERS)
+    return kind in (BATCH, OP, CONSUMER, EMPTY, MEMBERS, COMPRESSED)
 
 
 cdef inline bint file_head_is_good(const FileHead* head) noexcept nogil:

@@ -30,6 +30,8 @@ class Kind(IntEnum):
     """The first entry of a leader."""
     MEMBERS = 9
     """Who belongs to a group from here on."""
+    COMPRESSED = 10
+    """Messages of a stream of several servers, compressed."""
 
 
 class Effect(IntEnum):

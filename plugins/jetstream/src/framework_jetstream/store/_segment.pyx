@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from framework.wire._s2 cimport S2_FAST, s2_bound, s2_chunk_length, s2_decode, s2_encode, s2_encoder_free, s2_encoder_new, s2_plain_length
+from framework.wire._s2 cimport S2_FAST, s2_bound, s2_decode_stream, s2_encode, s2_encoder_free, s2_encoder_new
 from framework_jetstream.log._crc32c cimport crc32c, crc32c_joined, crc32c_move
 from framework_jetstream.log._record cimport head_sum, rounded
 from framework_jetstream.store._block cimport HAS_HEADER
@@ -474,26 +474,12 @@ cdef bint bodies_decode(Buffer* buffer, const BlockRow* row, const char* stored)
     Args:
         buffer: Is emptied, and gets them.
     """
-    cdef const char* at = stored
-    cdef const char* end = stored + row.stored
     cdef char* into
-    cdef uint64_t left = row.used
-    cdef int64_t chunk, plain
     if row.coding != CODING_S2 or crc32c(0, stored, row.stored) != row.body_crc:
         return False
     buffer.used = 0
     into = <char*> buffer_add(buffer, NULL, row.used)
-    while at < end and into != NULL:
-        chunk = s2_chunk_length(at, end - at)
-        if chunk <= 0 or chunk > end - at:
-            return False
-        plain = s2_plain_length(at, chunk)
-        if plain < 0 or <uint64_t> plain > left or (plain and s2_decode(at, chunk, into) != NULL):
-            return False
-        into += plain
-        left -= plain
-        at += chunk
-    return into != NULL and left == 0
+    return into != NULL and s2_decode_stream(stored, row.stored, into, row.used)
 
 
 cdef bint _decode(SegmentReader* reader) noexcept nogil:
