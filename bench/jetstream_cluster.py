@@ -193,13 +193,13 @@ TEXTS: Final = {"JSON": orders, "noise": _noise}
 
 
 def publish_text(
-    bench: Bench, contestant: Contestant, *, size: int, text: str
+    bench: Bench, contestant: Contestant, *, size_bytes: int, text: str
 ) -> Mapping[str, float]:
     """Publish what is not the same again and again."""
     with tempfile.NamedTemporaryFile() as file:
-        file.writelines(TEXTS[text](CORPUS_BYTES // size, size))
+        file.writelines(TEXTS[text](CORPUS_BYTES // size_bytes, size_bytes))
         file.flush()
-        return measures.publish(bench, contestant, size=size, payloads=file.name)
+        return measures.publish(bench, contestant, size=size_bytes, payloads=file.name)
 
 
 def computing(bench: Bench, contestant: Contestant) -> Mapping[str, float]:
@@ -238,9 +238,9 @@ def rows() -> Iterator[tuple[str, Row]]:
         once = partial(measures.publish, size=size)
         yield f"publish {name}", Row(once, PUBLISHED, DEFAULT, {rate: floors[name]})
         yield f"publish {name}, all synced", Row(once, PUBLISHED, ALL_SYNCED, {rate: 4.0})
-    for size, text in itertools.product(("1 KiB", "16 KiB"), TEXTS):
-        once = partial(publish_text, size=SIZES[size], text=text)
-        yield f"publish {size} of {text}", Row(once, PUBLISHED, DEFAULT)
+    for name, text in itertools.product(("1 KiB", "16 KiB"), TEXTS):
+        once = partial(publish_text, size_bytes=SIZES[name], text=text)
+        yield f"publish {name} of {text}", Row(once, PUBLISHED, DEFAULT)
     eight = partial(measures.publish, size=128, pubs=8, window=32)
     yield "8 publishers, 32 in flight", Row(eight, PUBLISHED, DEFAULT, {rate: 2.0})
     one = partial(measures.publish, window=1)

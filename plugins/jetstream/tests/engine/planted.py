@@ -20,7 +20,7 @@ FRAME_HEAD, MESSAGE_HEAD = struct.Struct("<IHHIIQQ"), struct.Struct("<IBBHIIQQQQ
 ENTRY_HEAD, RECORD_HEAD = struct.Struct("<QIHH"), struct.Struct("<IIHHIIIQQ")
 PART_HEAD, MARKS = struct.Struct("<II"), struct.Struct("<H")
 MARKS_AT = 6
-"""In a message, as `MessageHead` of `engine/_staging.pxd` says."""
+"""In a message, as `MessageHead` of `engine/_message_entries.pxd` says."""
 SERVER_FULL = 1
 """Of its marks: it is not stored."""
 KINDS_AFTER = 1

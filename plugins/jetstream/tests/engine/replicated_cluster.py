@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "raft"))
 
 from framework_jetstream.engine.verbs import GroupOf, Verb
 from framework_jetstream.log import Effect
+from framework_jetstream.log.record import Kind
 from framework_jetstream.raft.records import MessageKind
 from msgspec.structs import replace
 from raft_cluster import FAULTY_MS, LOSING, QUIET_MS, Cluster
@@ -47,13 +48,14 @@ AGAIN_MS = 1000
 def as_older(frame: bytes) -> bytes:
     """Return a frame as it is understood, or sent, by who begins anew with each state.
 
-    That version asks nobody what entries have led to, and does not answer it.
+    That version asks nobody what entries have led to, and does not answer it; nor does it say what
+    it takes up.
     """
     made = bytearray(frame)
     at = FRAME_HEAD.size
     while at < len(made):
         length, kind, *middle, context = MESSAGE_HEAD.unpack_from(made, at)
-        if kind in {MessageKind.SNAPSHOT_FETCH, MessageKind.APPEND}:
+        if kind in {MessageKind.SNAPSHOT_FETCH, MessageKind.APPEND, MessageKind.BEAT}:
             MESSAGE_HEAD.pack_into(made, at, length, kind, *middle, 0)
         elif kind == MessageKind.APPEND_RESPONSE and not middle[0]:
             MESSAGE_HEAD.pack_into(made, at, length, kind, *middle[:-2], 0, 0, context)
@@ -106,6 +108,7 @@ class ReplicatedCluster(Cluster):
             entry_bytes_max=20_000 if seed % 2 else 1 << 26,
             range_bytes_max=20 * self.settings.range_bytes_max,
             compare_ticks=random.Random(f"{seed} compare").choice((8, 20, 50, 24_000)),
+            takes=Kind.COMPRESSED,
         )
         self.judge = Judge()
         self.servers = {
@@ -118,7 +121,9 @@ class ReplicatedCluster(Cluster):
         self.finds_all = scrubs or hides
         other = random.Random(f"{seed} version")
         self.older = {it for it in self.servers if seed % 4 == 0 and other.random() < 0.5}
-        """Servers of a version that begins anew with each state."""
+        """Servers of a version that begins anew with each state, and takes nothing compressed."""
+        for it in self.older:
+            self.servers[it].settings = replace(self.settings, takes=0)
         self.answers = Counter[tuple[int, int]]()
         """By who has told whom: the last entry of which it said what it has led to."""
         self.planted: Planted | None = None
@@ -183,6 +188,12 @@ class ReplicatedCluster(Cluster):
         for sender, frame in waiting:
             server.step(sender, frame)
         self.pump(server)
+
+    def plant(self, planted: Planted) -> None:
+        """Let a server apply an entry otherwise than the others, which is none that is compressed."""
+        self.planted = planted
+        for server in self.servers.values():
+            server.compressed_from = 1 << 20
 
     @override
     def pump(self, server: ReplicatedServer) -> None:
@@ -484,6 +495,9 @@ class ReplicatedCluster(Cluster):
             compared=told.compared,
             said=told.said,
             led=len(told.leaders),
+            compressed=sum(
+                it.compressed + it.engine.entries_compressed for it in self.servers.values()
+            ),
             kept=sum(it.kept + it.engine.segments_kept for it in self.servers.values()),
             **{"read log": sum(it.engine.ranges_read for it in self.servers.values())},
         )

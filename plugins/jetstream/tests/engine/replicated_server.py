@@ -199,6 +199,7 @@ class ReplicatedServer:
         self.segment_bytes = self.rng.choice((1500, 6000, 1 << 20))
         self.small_bytes = random.Random(f"{self.seed} size").choice((0, 3000, 1 << 20))
         self.cache_bytes = self.rng.choice((0, 9000, 1 << 30))
+        self.compressed_from = random.Random(f"{self.seed} compress").choice((64, 64, 1 << 20))
         self.unsaid_max_ns = random.Random(f"{self.seed} unsaid").choice(UNSAID_MAX_NS)
         self.starts = 0
         self.is_up = False
@@ -211,6 +212,8 @@ class ReplicatedServer:
         """The same, with segments."""
         self.is_hurt = False
         """Its disk has ever lost something."""
+        self.compressed = 0
+        """Entries that its engines proposed compressed up to the last start."""
         self.kept = 0
         """Segments that its engines kept up to the last start, when a state was fetched."""
         self.lacks = False
@@ -270,6 +273,7 @@ class ReplicatedServer:
             prefix=PREFIX,
             seed=self.seed * 7 + self.id * 11 + self.starts,
             settings=self.settings,
+            compressed_from=self.compressed_from,
         )
         own = weakref.ref(self)
         self.jobs = SegmentJobs(lambda group, file: own().read(group, file))
@@ -450,6 +454,7 @@ class ReplicatedServer:
             self.end_job()
         self.is_up = False
         self.kept += self.engine.segments_kept
+        self.compressed += self.engine.entries_compressed
         self.engine = None
         del self.log, self.jobs
         self.is_hurt = self.lacks = True
@@ -510,6 +515,7 @@ class ReplicatedServer:
             self.disk.crash()
             self.segment_disk.crash()
         self.kept += self.engine.segments_kept
+        self.compressed += self.engine.entries_compressed
         self.engine = None
         del self.log, self.jobs
 

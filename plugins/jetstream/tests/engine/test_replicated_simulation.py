@@ -79,6 +79,7 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
         "kept",
         "compared",
         "answered",
+        "compressed",
     } <= set(seen)
 
 
@@ -103,6 +104,7 @@ def test_what_one_server_had_alone_is_at_all_servers_that_are_added(first: int) 
         "fetch",
         "compared",
         "answered",
+        "compressed",
     } <= set(seen)
 
 
@@ -329,8 +331,10 @@ class DifferingCluster(ReplicatedCluster):
 
     def __init__(self, difference: str, seed: int) -> None:
         super().__init__(seed)
+        for it in self.older:
+            self.servers[it].settings = self.settings
         self.older.clear()
-        self.planted = Planted(difference, 1 + seed % 3, STREAM_GROUP, 5 + seed % PLANTED_AT)
+        self.plant(Planted(difference, 1 + seed % 3, STREAM_GROUP, 5 + seed % PLANTED_AT))
         self.judge.lets_differ = True
 
     def odd(self) -> set[int]:
@@ -416,7 +420,7 @@ def test_a_server_that_has_come_to_differ_is_found(difference: str) -> None:
     found = 0
     for seed in range(PLANTED):
         cluster = ReplicatedCluster(seed)
-        cluster.planted = Planted(difference, 1 + seed % 3, STREAM_GROUP, 5 + seed)
+        cluster.plant(Planted(difference, 1 + seed % 3, STREAM_GROUP, 5 + seed))
         try:
             cluster.run()
         except BrokenError as broken:

@@ -64,3 +64,25 @@ def test_a_file_that_is_made_longer_is_begun_once() -> None:
 
     assert not again.damage
     assert len([it for it in again.committed() if it.kind is Kind.BATCH]) == stored
+
+
+def test_damage_in_what_a_start_has_written_again_is_none_that_a_write_has_left() -> None:
+    files: dict[int, bytearray] = {}
+    log = read_again(files)
+    settle(log, files)
+    group = log.new_group()
+    settle(log, files)
+    assert log.append(group, Kind.BATCH, [SMALL])
+    effects = log.take_round()
+    assert effects is not None
+    perform(files, effects)  # and the server stops before it says on the disk that this was synced
+    file, begun = log.file, len(files)
+
+    again = read_again(files)
+    settle(again, files)  # nothing is appended
+    files[file][files[file].rindex(SMALL) + 100] ^= 1
+    hurt = read_again(files)
+
+    assert len(files) > begun
+    assert [(it.group, it.part) for it in hurt.damage] == [(group, 0)]
+    assert not hurt.torn_bytes

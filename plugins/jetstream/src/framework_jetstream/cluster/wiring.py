@@ -18,6 +18,7 @@ from framework_jetstream.cluster.gathering import is_of_others
 from framework_jetstream.cluster.meta_group import GROUP_NAME, META_GROUP, MetaGroup
 from framework_jetstream.cluster.usage import UsageService
 from framework_jetstream.jet_stream import JETSTREAM
+from framework_jetstream.log.record import Kind
 from framework_jetstream.meta.assignments import Asset, ServerRecord
 from framework_jetstream.meta.choices import Rules
 from framework_jetstream.meta.entries import VERSION
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.book import StreamBook
 
 _NAME_CHARS: Final = 8
-_SETTINGS: Final = Settings(election_ticks=20, heartbeat_ticks=3, lease_ticks=15)
+_SETTINGS: Final = Settings(
+    election_ticks=20, heartbeat_ticks=3, lease_ticks=15, takes=Kind.COMPRESSED
+)
 """Ticks are of 25 ms: elections begin after half a second to one. A machine that is busy with other
 things lets its engine wait for longer than the 300 ms that the library has by default."""
 _PORT_BYTES: Final = 64 * 1024 * 1024

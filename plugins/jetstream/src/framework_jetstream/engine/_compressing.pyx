@@ -13,12 +13,12 @@ from libc.string cimport memcpy
 from framework.wire._s2 cimport S2_FAST, s2_bound, s2_decode_stream, s2_encode, s2_encoder_free, s2_encoder_new
 
 from framework_jetstream.engine._message_entries cimport BatchHead
-from framework_jetstream.log._record cimport BATCH, PartHead
+from framework_jetstream.log._record cimport BATCH, COMPRESSED, PartHead
+from framework_jetstream.raft._hibernation cimport members_take
 from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.store._segment cimport Buffer, buffer_add
 
 cdef enum:
-    PLAIN_BYTES_LEAST = 4096
     PLAIN_BYTES_MAX = 1 << 23
     SAMPLE_BYTES = 4096
     # Of entries that have four times as many.
@@ -92,9 +92,9 @@ cdef bint batch_compress(Engine* engine, Slot* slot, CompressedBatch* into) noex
     cdef const LogPart* pieces = slot.staging.pieces + 1
     cdef uint32_t at, count = slot.staging.piece_count - 1
     cdef uint64_t coded_bytes
-    if slot.group.replica == NULL or members_now(slot.group.replica.raft).count < 2:
+    if slot.group.replica == NULL or not engine.compressed_from <= slot.staging.bytes <= PLAIN_BYTES_MAX:
         return False
-    if not PLAIN_BYTES_LEAST <= slot.staging.bytes <= PLAIN_BYTES_MAX:
+    if members_now(slot.group.replica.raft).count < 2 or not members_take(slot.group.replica.raft, COMPRESSED):
         return False
     if slot.staging.left_alone:
         slot.staging.left_alone -= 1
@@ -117,6 +117,7 @@ cdef bint batch_compress(Engine* engine, Slot* slot, CompressedBatch* into) noex
     into.parts[1].chars = engine.compressor.coded.chars
     into.parts[1].length = <uint32_t> coded_bytes
     into.parts[0].goes_on = into.parts[1].goes_on = False
+    engine.compressed += 1
     return True
 
 

@@ -44,6 +44,7 @@ class Engine:
         prefix: bytes,
         seed: int,
         settings: Settings,
+        compressed_from: int = ...,
     ) -> None: ...
     def use_segments(
         self,
@@ -69,6 +70,8 @@ class Engine:
     def resident_bytes(self) -> int: ...
     @property
     def ranges_read(self) -> int: ...
+    @property
+    def entries_compressed(self) -> int: ...
     @property
     def segments_kept(self) -> int: ...
     @property

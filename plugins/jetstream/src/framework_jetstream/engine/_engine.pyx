@@ -117,6 +117,7 @@ cdef enum:
     CACHE_BYTES = 1 << 25
     LOG_BYTES = 1 << 29
     LOG_FILE_BYTES = 1 << 26
+    COMPRESSED_FROM = 1 << 12
     FILES_AHEAD = 2
     # Of the log: the one that is written while others are given up, and the one behind it.
     UNSAID_MAX_S = 30
@@ -575,7 +576,8 @@ cdef class Engine:
             self.state.runner = thread.runner
 
     def use_replicas(
-        self, port: object, *, server: int, account: int, prefix: bytes, seed: int, settings: Settings
+        self, port: object, *, server: int, account: int, prefix: bytes, seed: int, settings: Settings,
+        compressed_from: int = COMPRESSED_FROM,
     ) -> None:
         """Have groups that other servers have too; once, behind `use_log` and before anything is restored.
 
@@ -586,8 +588,10 @@ cdef class Engine:
             prefix: A server is told by the subject with its number, of 16 hexadecimal digits, behind this.
             seed: Of the random numbers of elections.
             settings: What all groups keep to.
+            compressed_from: An entry is compressed, if that is worth it, where its messages have so many bytes.
         """
         cdef RaftSettings wanted = settings_of(settings)
+        self.state.compressed_from = compressed_from
         self.peers_capsule = port
         self.peers_prefix = prefix
         self.state.peers = <const framework_port*> PyCapsule_GetPointer(port, FRAMEWORK_PORT_CAPSULE)
@@ -665,6 +669,11 @@ cdef class Engine:
     def ranges_read(self) -> int:
         """How many ranges of the log were read from files for other servers, and sent."""
         return self.state.ranges_read
+
+    @property
+    def entries_compressed(self) -> int:
+        """Entries of messages that were proposed compressed, so far."""
+        return self.state.compressed
 
     @property
     def segments_kept(self) -> int:

@@ -1020,6 +1020,10 @@ cdef struct Engine:
     Slot* staging
     # Streams with messages that are to be proposed.
     Compressor compressor
+    uint64_t compressed_from
+    # Bytes of messages that an entry has at least.
+    uint64_t compressed
+    # Entries, so far.
     const framework_batch* held[BATCHES_MAX]
     # Where these messages are.
     uint32_t held_count

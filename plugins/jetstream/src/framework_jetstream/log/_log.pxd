@@ -194,6 +194,7 @@ cdef struct Log:
     uint64_t written
     bint sync_is_due
     bint mark_is_due
+    uint64_t read_size  # of the last file that was read when the log was opened; 0: there is no room behind its last round
     uint64_t made_file  # ready to be written next; 0: none
     uint64_t made_bytes
     uint64_t wanted_bytes  # a file of this size has to be made; 0: none

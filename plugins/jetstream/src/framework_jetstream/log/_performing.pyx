@@ -6,7 +6,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from framework_jetstream.log._log cimport Log, LogFile, LogRetired, LogRound, file_forget, pthread_mutex_t, room_for, round_free
-from framework_jetstream.log._record cimport ROUND_MAGIC, SECTOR_BYTES, RoundHead
+from framework_jetstream.log._record cimport ROUND_MAGIC, SECTOR_BYTES, RoundHead, rounded
 from framework_jetstream.log._rounds cimport round_add, round_close, round_new, round_sign
 
 cdef extern from "pthread.h" nogil:
@@ -17,13 +17,15 @@ cdef LogRound* _mark(Log* log) noexcept nogil:
     """Say on the disk that what was synced was: then damage in it is not taken for a torn write, if nothing more comes."""
     cdef LogRound* it
     cdef RoundHead* head = <RoundHead*> log.mark
+    cdef uint64_t end = rounded(log.file.end, SECTOR_BYTES)
     log.mark_is_due = False
-    if log.file.end + SECTOR_BYTES > log.file.size:
+    if end + SECTOR_BYTES > (log.file.size if log.file.size else log.read_size):
         return NULL
     it = round_new(log, log.file)
     if it == NULL or not round_add(it, log.mark, SECTOR_BYTES):
         return NULL
     memset(log.mark, 0, SECTOR_BYTES)
+    it.offset = end
     head.used = sizeof(RoundHead)
     head.length = SECTOR_BYTES
     head.magic = ROUND_MAGIC

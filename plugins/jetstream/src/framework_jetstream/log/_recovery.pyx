@@ -518,7 +518,9 @@ cdef void _retire_others(Scan* scan) noexcept nogil:
             else:
                 log.files = file
             log.file = file
-            file.size = 0  # nothing more is written to it
+            # Nothing more is written to it, but for a mark behind the last one; where that is half a round there is something.
+            log.read_size = 0 if scan.is_over else file.size
+            file.size = 0
             _let_rest_go(file)
             continue
         if _is_unbegun(scan, &scan.files[at]) and not log.unbegun:

@@ -11,6 +11,7 @@ cdef bint server_beats(RaftServer* server, const RaftSettings* settings) noexcep
 cdef uint32_t server_due(const RaftServer* server, const RaftSettings* settings) noexcept nogil
 cdef bint pair_beat(const RaftServer* server, const RaftPair* pair, const RaftSettings* settings, RaftMessage* message) noexcept nogil
 cdef void beat_received(RaftServer* server, const RaftMessage* message) noexcept nogil
+cdef bint members_take(Raft* raft, uint32_t kind) noexcept nogil
 
 cdef bint may_hibernate(Raft* raft) noexcept nogil
 cdef void rest_begin_round(Raft* raft) noexcept nogil

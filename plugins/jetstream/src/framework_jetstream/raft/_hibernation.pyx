@@ -17,6 +17,8 @@ Why a group never sleeps with nobody leading it: a follower rests on a number th
 the follower may not have heard that in the group, the number goes. A leader rests on numbers of followers likewise. What is late is seen by
 its round: a follower that has heard of a round takes up neither that nor earlier ones.
 
+BEAT tells as well which entries its server takes up of those that not all versions do.
+
 The number stands in `log_term` of heartbeats and of answers to them, as far as they tell of no loss, where versions that do not know of
 hibernation have never looked. Only who says one is told anything else.
 """
@@ -28,7 +30,9 @@ from framework_jetstream.raft._entries cimport room_for
 from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.raft._repairs cimport repair_is_wanted
 from framework_jetstream.raft._roles cimport random_of
-from framework_jetstream.raft._state cimport BARRIER, BEAT, FOLLOWER, HIBERNATE, LEADER, LOST, MATCHED, PAIRS_MAX, REPLICATE, RaftPair
+from framework_jetstream.raft._state cimport (
+    BARRIER, BEAT, FOLLOWER, HIBERNATE, LEADER, LOST, MATCHED, PAIRS_MAX, REPLICATE, RaftMembers, RaftPair,
+)
 
 cdef enum:
     QUIET_TIMEOUTS = 2  # of elections, in which nothing was wanted of a group
@@ -80,6 +84,7 @@ cdef RaftPair* pair_told(RaftServer* server, uint64_t id, uint64_t number) noexc
     if pair.number != number:
         pair.number = number
         pair.before_tick = pair.heard_tick
+        pair.takes = 0  # it may be of another version now
         server.has_news = True
     pair.told_tick = server.now
     return pair
@@ -91,6 +96,19 @@ cdef void beat_received(RaftServer* server, const RaftMessage* message) noexcept
     if pair != NULL:
         pair.heard_tick = server.now
         pair.is_heard = True
+        pair.takes = message.context
+
+
+cdef bint members_take(Raft* raft, uint32_t kind) noexcept nogil:
+    """Return whether all members of a group have said that they take up entries of a kind."""
+    cdef const RaftMembers* members = members_now(raft)
+    cdef const RaftPair* pair
+    cdef uint32_t at
+    for at in range(members.count):
+        pair = pair_of(raft.server, members.ids[at])
+        if members.ids[at] != raft.server.id and (pair == NULL or pair.takes < kind):
+            return False
+    return raft.settings.takes >= kind
 
 
 cdef bint pair_beat(const RaftServer* server, const RaftPair* pair, const RaftSettings* settings, RaftMessage* message) noexcept nogil:
@@ -102,6 +120,7 @@ cdef bint pair_beat(const RaftServer* server, const RaftPair* pair, const RaftSe
     message.sender = server.id
     message.to = pair.server
     message.log_term = server.number
+    message.context = settings.takes
     return True
 
 

@@ -26,14 +26,15 @@ What the fields of a message are, of which zero is nothing:
       COMPACTED         of the snapshot       its term     commit index         -              -
     SNAPSHOT_FETCH      of it; 0: any         -            offset in bytes      missing bytes  -
     SNAPSHOT_CHUNK      of it                 its term     offset in bytes      bytes of all   its members, a piece of it
-    BEAT                -                     vouches      -                    -              -
+    BEAT                -                     vouches      -                    takes up       -
 
 A PRE_VOTE has the term that its sender would stand in, and so has the answer that grants it; all others have the sender's own.
 An APPEND asks, and an APPEND_RESPONSE answers, what `_comparing.pyx` is about: versions that do not know of that look at none of it. The
 first byte of a digest, its highest, is the number of how it is made: any but 0.
 A *loss* is the number of what `_losses.pyx` is about. A version that does not know it takes no frame that speaks of one: it hears nothing
 of who has lost something, which is safe. By what a server *vouches* is what `_hibernation.pyx` is about; 0: it does not know of that, and
-is told no HIBERNATE, and no BEAT, which is of no group and no term. Who says how many bytes of a snapshot it
+is told no HIBERNATE, and no BEAT, which is of no group and no term. What it *takes up* is the highest of the caller's kinds of entries that
+not all versions do, 0: none of these. Who says how many bytes of a snapshot it
 misses (1 of any) goes on with what it has when there is a newer one; 0: it does not know of that, and begins anew.
 """
 

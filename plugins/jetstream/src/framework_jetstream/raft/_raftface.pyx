@@ -106,6 +106,7 @@ cdef RaftSettings settings_of(settings) except *:
     wanted.window_bytes_max, wanted.window_entries_max = settings.window_bytes_max, settings.window_entries_max
     wanted.unapplied_bytes_max, wanted.entry_bytes_max = settings.unapplied_bytes_max, settings.entry_bytes_max
     wanted.range_bytes_max, wanted.compare_ticks = settings.range_bytes_max, settings.compare_ticks
+    wanted.takes = settings.takes
     return wanted
 
 

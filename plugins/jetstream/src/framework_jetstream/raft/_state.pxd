@@ -114,6 +114,7 @@ cdef struct RaftSettings:
     uint64_t entry_bytes_max  # of all groups of a server: where more is in memory, what is committed and applied goes at once
     uint32_t range_bytes_max  # of a range or a chunk that is fetched
     uint32_t compare_ticks  # so often a leader asks others what entries have led to there; 0: never
+    uint32_t takes  # the highest of the caller's kinds of entries that it takes up, where not all versions do; others are told
 
 
 cdef struct RaftPair:  # another server, which knows of hibernation
@@ -123,6 +124,7 @@ cdef struct RaftPair:  # another server, which knows of hibernation
     uint64_t heard_tick  # of its last BEAT
     uint64_t before_tick  # of the last one with the number before
     bint is_heard  # within an election timeout
+    uint64_t takes  # what it has said that it takes up, by that number; 0: nothing
 
 
 cdef struct RaftServer:  # what all groups of a server share

@@ -137,6 +137,8 @@ class Settings(Struct, frozen=True):
     compare_ticks: int = 24_000
     """So often a leader asks others what entries have led to there, of 25 ms: ten minutes; 0:
     never. It asks as well when nothing is appended any more."""
+    takes: int = 0
+    """The highest of the caller's kinds of entries that it takes up, where not all versions do."""
 
 
 class Entry(Struct, frozen=True):

@@ -19,7 +19,7 @@ cdef EntryBytes* staged_new(
     Replicas* replicas, uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
 ) noexcept nogil
 cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil
-cdef bint entry_is_honest(const RaftEntry* entry, uint64_t index) noexcept nogil
+cdef bint entry_is_honest(const Replicas* replicas, const RaftEntry* entry, uint64_t index) noexcept nogil
 cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil
 cdef void wish(Replica* replica, const RaftReady* ready) noexcept nogil
 cdef bint write_wanted(Replicas* replicas, Replica* replica) noexcept nogil

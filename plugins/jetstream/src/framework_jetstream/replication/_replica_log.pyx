@@ -16,7 +16,7 @@ from framework_jetstream.log._committed cimport log_hold, log_let_go, log_let_im
 from framework_jetstream.log._log cimport LogGroup, LogPlace
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_last_round
-from framework_jetstream.log._record cimport BATCH, COMPRESSED, CONSUMER, EMPTY, MEMBERS, OP, PartHead, RecordHead, record_bytes
+from framework_jetstream.log._record cimport COMPRESSED, CONSUMER, EMPTY, MEMBERS, PartHead, RecordHead, record_bytes
 from framework_jetstream.log._records cimport record_fill, record_is_of, record_length
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at, room_for
 from framework_jetstream.raft._members cimport members_read, members_write
@@ -81,11 +81,11 @@ cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil:
     entry.chars = record
 
 
-cdef bint entry_is_honest(const RaftEntry* entry, uint64_t index) noexcept nogil:
+cdef bint entry_is_honest(const Replicas* replicas, const RaftEntry* entry, uint64_t index) noexcept nogil:
     """Return whether an entry from another server can be written here."""
     if entry.kind < ENTRY_DATA:
         return entry.length <= MEMBERS_BYTES_MAX
-    if entry.kind - KINDS_AFTER not in (BATCH, OP, CONSUMER, COMPRESSED):
+    if entry.kind > CONSUMER + KINDS_AFTER and not (entry.kind == COMPRESSED + KINDS_AFTER and replicas.settings.takes >= COMPRESSED):
         return False
     return record_is_of(entry.chars, entry.length, entry.kind - KINDS_AFTER, entry.term, index)
 

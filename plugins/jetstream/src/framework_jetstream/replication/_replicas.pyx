@@ -239,7 +239,7 @@ cdef void _review(Replicas* replicas) noexcept nogil:
             raft_expire(replicas.replicas[at].raft)
 
 
-cdef bint _is_honest(const RaftMessage* message) noexcept nogil:
+cdef bint _is_honest(const Replicas* replicas, const RaftMessage* message) noexcept nogil:
     """Return whether the entries of a message are whole, and have the places that they are sent for."""
     cdef const char* at = message.entries
     cdef uint32_t number
@@ -248,7 +248,7 @@ cdef bint _is_honest(const RaftMessage* message) noexcept nogil:
         return True
     for number in range(message.entry_count):
         at = next_entry(at, &entry)
-        if not entry_is_honest(&entry, message.index + 1 + number):
+        if not entry_is_honest(replicas, &entry, message.index + 1 + number):
             return False
     return True
 
@@ -283,7 +283,7 @@ cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, s
             replicas.strangers += 1
             continue
         replica_touch(replicas, replica)
-        if not _is_honest(&message) or not raft_step(replica.raft, &message):
+        if not _is_honest(replicas, &message) or not raft_step(replica.raft, &message):
             replicas.lies += 1
     return 0
 
