@@ -236,6 +236,7 @@ class JetStream(Component):
                 self, book=self._book, link=self._link, host=self._host, clock=self._clock
             ),
             begin=self._begin,
+            close_offline=partial(self._close_offline, then=lambda _: None),
         )
         self._link.listen_to_server(self.actor_ref)
 
@@ -492,19 +493,33 @@ class JetStream(Component):
         """Delete a stream that is not served; its segments go at the next start."""
         if not is_empty_request(request.payload):
             raise failure(ErrCode.NOT_EMPTY_REQUEST)
-        groups = list(self._book.offline[request.account, name].groups)
+
+        def closed(problem: str) -> None:
+            if problem:
+                error = failure(ErrCode.STREAM_DELETE, err=problem).error
+                request.reply.set(refused("stream_delete", error))
+                return
+            self._advisories.say_stream(request.account, name, "delete")
+            request.reply.set(answer("stream_delete", {"success": True}))
+
+        self._close_offline(request.account, name, closed)
+
+    def _close_offline(self, account: str, name: str, then: Callable[[str], object]) -> None:
+        """Let nothing be left in the log of a stream that is not served; `then` hears of a problem.
+
+        It may come once more: what could not be closed is there at the next start.
+        """
+        groups = list(self._book.offline[account, name].groups)
 
         def close(told: EngineAnswer | None = None) -> None:
             if told is not None and told.status == NOT_LOGGED:
-                error = failure(ErrCode.STREAM_DELETE, err=NOT_STORED).error
-                request.reply.set(refused("stream_delete", error))
+                then(NOT_STORED)
             elif groups:
                 # The stream goes last: what is not done now belongs to it then.
                 self._link.ask(self.actor_ref, Verb.CLOSE_ABANDONED, groups.pop(), then=close)
             else:
-                self._book.forget_offline(request.account, name)
-                self._advisories.say_stream(request.account, name, "delete")
-                request.reply.set(answer("stream_delete", {"success": True}))
+                self._book.forget_offline(account, name)
+                then("")
 
         close()
 

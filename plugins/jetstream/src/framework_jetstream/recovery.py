@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from msgspec.structs import replace
 
+from framework.errors import FrameworkError
 from framework_jetstream.api.saved import (
     Damaged,
     Offline,
@@ -31,7 +32,7 @@ from framework_jetstream.store.offline import SegmentReason, words_of_damage
 from framework_jetstream.stream.rules import limits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from framework_jetstream.engine._engine import Engine
     from framework_jetstream.log import Log
@@ -56,6 +57,17 @@ class Segments(Protocol):
         """Remove one."""
 
 
+class MissingEntriesError(FrameworkError):
+    """Entries of a stream are missing that nobody else may have."""
+
+    def __init__(self, stream: SavedStream) -> None:
+        super().__init__(
+            "entries are missing in the log, this server had it alone, and what is missing may say"
+            " that others have it now; what is left is kept"
+        )
+        self.stream = stream
+
+
 def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     """Let an engine have the streams and consumers of a log and its segments, as they were.
 
@@ -73,12 +85,8 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
     last_files = dict(segments.files())
     needed: set[tuple[int, int]] = set()
     offline: dict[tuple[str, str, int], Offline] = {}
-    for group, state, begun in _streams_first(log, unknown):
-        known, description, named, is_anew = _read_group(engine, log, group, state, begun)
+    for group, known, description, named, is_anew in _read_groups(engine, log, unknown, offline):
         anew += is_anew
-        if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
-            offline[_stream_of(known)].groups.append(group)
-            continue
         saved[group] = known
         numbers[group] = CONTROL_GROUP if isinstance(known, SavedGroup) else len(saved)
         if isinstance(known, SavedStream):
@@ -169,17 +177,49 @@ def _stream_of(consumer: SavedConsumer) -> tuple[str, str, int]:
     return consumer.account, consumer.stream, consumer.stream_created_ns
 
 
+def _read_groups(
+    engine: Engine, log: Log, unknown: list[int], offline: dict[tuple[str, str, int], Offline]
+) -> Iterator[tuple[int, Saved, bytes, NamedSegments | None, bool]]:
+    """Yield number and what `_read_group` returns of groups, streams first.
+
+    Args:
+        engine: Of which they are to be.
+        log: Has them.
+        unknown: Gets those that do not say what they are.
+        offline: Streams that are not served, and gets more; their consumers are left out.
+    """
+    for group, state, begun in _streams_first(log, unknown):
+        try:
+            known, description, named, is_anew = _read_group(engine, log, group, state, begun)
+        except MissingEntriesError as problem:
+            it = problem.stream
+            offline[_identity(it)] = Offline(it.account, it.config, str(problem), [group])
+            continue
+        if isinstance(known, SavedConsumer) and _stream_of(known) in offline:
+            offline[_stream_of(known)].groups.append(group)
+            continue
+        yield group, known, description, named, is_anew
+
+
 def _read_group(
     engine: Engine, log: Log, group: int, state: GroupState, begun: Saved
 ) -> tuple[Saved, bytes, NamedSegments | None, bool]:
     """Return what a group is, as text as well, its segments, and whether it begins anew here.
 
     That does what others have too, if some of it is lost: what is left of it is not to be told from
-    what is not, and others have all of it.
+    what is not, and others have all of it. Where they have had it, and have it no more, what is
+    left is all that there is.
+
+    Raises:
+        MissingEntriesError: Of a stream so much is lost that nobody knows whether others have it.
     """
     known, description, named = _described(state, begun)
     _check_sharing(engine, known)
     if not state.is_doubted or not _is_shared(known):
+        return known, description, named, False
+    if not isinstance(known, SavedGroup) and engine.has_alone(group):
+        if isinstance(known, SavedStream) and engine.misses_entries(group):
+            raise MissingEntriesError(known)
         return known, description, named, False
     log.begin_anew(group)
     return begun, state.description, None, True

@@ -17,7 +17,7 @@ import msgspec
 from framework_jetstream.api.saved import SavedStream, saved_from_text
 from framework_jetstream.encryption.errors import CipherError, LockedFileError
 from framework_jetstream.encryption.keys import keys_to_read
-from framework_jetstream.log.offline import read_log, words_of
+from framework_jetstream.log.offline import plain_parts, read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
 from framework_jetstream.snapshots.lost_folder import FOLDER as LOST_AND_FOUND
 from framework_jetstream.snapshots.lost_folder import LostFolder
@@ -240,7 +240,7 @@ def _dump(arguments: argparse.Namespace) -> int:
             "term": entry.term,
             "index": entry.index,
             "file": entry.file,
-            "parts": [part.hex() for part in entry.parts],
+            "parts": [part.hex() for part in plain_parts(entry)],
         }
         sys.stdout.write(f"{json.dumps(row)}\n")
     for damage in log.damage:

@@ -190,7 +190,7 @@ class ReplicatedCluster(Cluster):
         self.pump(server)
 
     def plant(self, planted: Planted) -> None:
-        """Let a server apply an entry otherwise than the others, which is none that is compressed."""
+        """Let a server apply an entry otherwise than the others; none is compressed then."""
         self.planted = planted
         for server in self.servers.values():
             server.compressed_from = 1 << 20

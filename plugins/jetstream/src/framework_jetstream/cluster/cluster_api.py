@@ -174,6 +174,10 @@ class ClusterApi:
                 consumer = entry.consumers.get(asset.consumer)
                 number, of = (consumer.number if consumer else 0), GroupOf.CONSUMER
                 is_leader = consumer is not None and consumer.is_leader
+        elif (asset.account, asset.stream) in self._book.offline:
+            known = self._view.machine.state.find(asset.of_stream)
+            # Nobody else could say so.
+            is_leader = known is not None and known.group.hosts == (self._view.peer,)
         return _Led(number, of, self._view.peer if is_leader else "")
 
     def _ask_who_leads(

@@ -21,7 +21,7 @@ from framework_jetstream.engine._held_updates cimport opened_is, update_followed
 from framework_jetstream.engine._loading cimport load_is_held
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
 from framework_jetstream.engine._message_entries cimport (
-    HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, CompressedHead, MessageHead, OriginHead, StagedHead,
+    HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, MessageHead, OriginHead, StagedHead,
 )
 from framework_jetstream.engine._operations cimport (
     OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_SKIP, OP_STATE, OP_UPDATE, OperationHead,
@@ -145,12 +145,8 @@ cdef void _apply_batch(Engine* engine, Slot* slot, const LogEntry* entry, Propos
 
 cdef void _apply_compressed(Engine* engine, Slot* slot, const LogEntry* entry, Proposal* proposal) noexcept nogil:
     cdef LogEntry plain
-    cdef CompressedHead head
     if batch_read(engine, entry, &plain):
         _apply_batch(engine, slot, &plain, proposal)
-    elif entry.part_count == 2 and entry.parts[0].length == sizeof(head) and part_is_good(entry, 0, entry.chars):
-        memcpy(&head, entry.chars, sizeof(head))
-        lose_next(engine, slot, head.count)
     else:
         lose_rest(engine, slot)
 
@@ -297,7 +293,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
         replica_restore(engine, group, entry)
     if entry.kind not in (BATCH, OP, CONSUMER, COMPRESSED):
         return
-    if group.slot != NULL and entry.index > group.applied + 1 and group.replica == NULL:
+    if group.slot != NULL and (entry.is_behind_gap or (entry.index > group.applied + 1 and group.replica == NULL)):
         lose_entries_before(engine, group.slot, entry)
     if group.needed_from == 0:
         # What came before is in the state that was kept.

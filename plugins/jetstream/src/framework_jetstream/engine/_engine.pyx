@@ -71,7 +71,7 @@ from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log
 from framework_jetstream.raft._digests cimport DIGESTS_KEPT, Digests, digest_told, digests_restored
 from framework_jetstream.raft._raftface cimport settings_of
 from framework_jetstream.raft._state cimport RaftMembers, RaftSettings
-from framework_jetstream.replication._replica_log cimport snapshot_read
+from framework_jetstream.replication._replica_log cimport log_has_alone, log_misses, snapshot_read
 from framework_jetstream.replication._replicas cimport replicas_begin, replicas_free, replicas_new, replicated_committer
 from framework_jetstream.sourcing._giving cimport source_row
 from framework_jetstream.sourcing._inputs cimport inputs_expire
@@ -713,6 +713,16 @@ cdef class Engine:
         """Bytes of memory for messages of streams in files, as it was a moment ago."""
         return self.state.resident_bytes
 
+    def has_alone(self, group: int) -> bool:
+        """Whether no other server has a group that is damaged in the log, as far as that says; then what is left of it is read."""
+        cdef LogGroup* it = log_group(self.state.log, group)
+        it.is_alone_here = log_has_alone(self.state.log, group, self.state.replicas.server)
+        return it.is_alone_here
+
+    def misses_entries(self, group: int) -> bool:
+        """Whether what is missing of a group may have said that other servers have it."""
+        return log_misses(self.state.log, group)
+
     def restore_stream(
         self, number: int, group: int, name: bytes, description: bytes, limits: dict[str, int], first_seq: int, next_segment: int,
         read: object, replicas: tuple[int, ...] = (), is_file: bool = True,
@@ -847,6 +857,9 @@ cdef class Engine:
         unborn = set()
         for at in range(log.group_mask + 1 if log.groups != NULL else 0):
             group = <Group*> log.groups[at].owner if log.groups[at] != NULL else NULL
+            if group != NULL and group.replica != NULL and group.replica.misses_last and group.slot != NULL:
+                lose_rest(&self.state, group.slot)
+            self.state.has_rescued = self.state.has_rescued or (group != NULL and group.replica != NULL and group.replica.rescued_to != 0)
             if group == NULL or group.replica != NULL:
                 continue
             if group.slot != NULL and group.applied < log.groups[at].last_index:

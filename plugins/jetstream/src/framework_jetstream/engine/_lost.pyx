@@ -8,11 +8,13 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
-from framework_jetstream.engine._message_entries cimport HEAD_MIRRORED, BatchHead, StagedHead
-from framework_jetstream.engine._state cimport Lost
+from framework_jetstream.engine._groups cimport group_of
+from framework_jetstream.engine._message_entries cimport HEAD_MIRRORED, BatchHead, CompressedHead, StagedHead
+from framework_jetstream.engine._state cimport Group, Lost
 from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._committed cimport log_read_of
-from framework_jetstream.log._record cimport BATCH
+from framework_jetstream.log._record cimport BATCH, COMPRESSED
+from framework_jetstream.replication._replicas cimport replica_entry
 from framework_jetstream.stream._messages cimport messages_skip_to
 
 
@@ -45,13 +47,34 @@ cdef void lose_next(Engine* engine, Slot* slot, uint64_t count) noexcept nogil:
     messages_skip_to(&slot.stream.messages, last + count + 1)
 
 
+cdef bint _next_of(Engine* engine, size_t* at, LogEntry* entry) noexcept nogil:
+    """Make of an entry the next one of its group that was read, and is not applied yet; False: there is none.
+
+    Args:
+        at: 0 at first.
+    """
+    cdef Group* group = group_of(engine, entry.group)
+    if group == NULL or group.replica == NULL:
+        return log_read_of(engine.log, entry.group, at, entry)
+    return replica_entry(group.replica, entry.index + 1, entry)
+
+
 cdef bint _head_of(const LogEntry* entry, BatchHead* head) noexcept nogil:
-    if entry.kind != BATCH or entry.part_count == 0 or entry.parts[0].length != sizeof(BatchHead):
+    cdef size_t length = sizeof(CompressedHead) if entry.kind == COMPRESSED else sizeof(BatchHead)
+    if entry.kind not in (BATCH, COMPRESSED) or entry.part_count == 0 or entry.parts[0].length != length:
         return False
     if not part_is_good(entry, 0, entry.chars):
         return False
     memcpy(head, entry.chars, sizeof(BatchHead))
     return True
+
+
+cdef uint64_t _messages_in(const LogEntry* entry) noexcept nogil:
+    cdef CompressedHead head
+    if entry.kind == COMPRESSED and entry.parts[0].length == sizeof(head):
+        memcpy(&head, entry.chars, sizeof(head))
+        return head.count
+    return entry.part_count - 1 if entry.kind == BATCH else 0
 
 
 cdef uint64_t _messages_between(Engine* engine, const LogEntry* entry, uint64_t last_index) noexcept nogil:
@@ -61,9 +84,8 @@ cdef uint64_t _messages_between(Engine* engine, const LogEntry* entry, uint64_t 
     cdef uint64_t count = 0
     cdef bint found = True
     while found and other.index <= last_index:
-        if other.kind == BATCH:
-            count += other.part_count - 1
-        found = log_read_of(engine.log, entry.group, &at, &other)
+        count += _messages_in(&other)
+        found = _next_of(engine, &at, &other)
     return count
 
 
@@ -77,7 +99,7 @@ cdef bint _anchor(Engine* engine, const LogEntry* entry, uint64_t* last_seq) noe
         if _head_of(&other, &head) and head.applied + 1 >= entry.index:
             last_seq[0] = head.last_seq - _messages_between(engine, entry, head.applied)
             return True
-        found = log_read_of(engine.log, entry.group, &at, &other)
+        found = _next_of(engine, &at, &other)
     return False
 
 

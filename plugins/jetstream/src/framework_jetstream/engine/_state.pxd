@@ -1049,6 +1049,8 @@ cdef struct Engine:
     # The round that has to be synced before that; 0: not all is written.
     uint64_t trim_looked
     # The file at whose begin it was last asked whether that is worth it.
+    bint has_rescued
+    # Groups of which some was missing when the log was read, until all is written elsewhere.
     bint has_dead
     # It is worth it, since much is gone of what segments have.
     uint32_t rekeying

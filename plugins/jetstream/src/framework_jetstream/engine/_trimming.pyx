@@ -275,6 +275,10 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
             _rekey(engine)
             # Threads remove files, and wake nobody.
             wake_at(engine, engine.now_ns + REKEYING_NS)
+        if engine.has_rescued and engine.log.file.size:
+            # What is left of a group is to be in a state soon: damaged entries are nothing for servers that are added.
+            engine.has_rescued = False
+            engine.has_dead = True
         if engine.trim_looked == engine.log.file.number and not engine.has_dead:
             return
         engine.trim_looked = engine.log.file.number

@@ -19,7 +19,7 @@ cdef void entry_of(LogEntry* entry, const char* record, uint64_t file, uint64_t 
     entry.group = head.group
     entry.kind = head.kind
     entry.flags = head.flags
-    entry.is_damaged = False
+    entry.is_damaged = entry.is_behind_gap = False
     entry.part_count = head.part_count
     entry.term = head.term
     entry.index = head.index

@@ -47,6 +47,7 @@ cdef struct LogEntry:
     const PartHead* parts
     const char* chars  # of all parts, one behind the other
     bint is_damaged  # some parts are not what was written: look at their sums
+    bint is_behind_gap  # entries before it are missing, in a group that has more than entries of its caller
 
 
 cdef struct LogPlace:  # where an entry stands
@@ -125,6 +126,7 @@ cdef struct LogGroup:
     bint has_lost  # what it had is lost, and it began anew
     bint lacks  # something is missing in its snapshot, which others may have
     bint is_doubted  # when the log was opened: some of it is missing, or may be
+    bint is_alone_here  # then: nobody else has it, so what is left of it is read
     uint64_t stated_after  # so many damages of nobody knows which group there were before it was said how it is
     uint64_t read_to  # index up to which all entries are there
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from framework.wire.s2 import Decoder
 from framework_jetstream.log._face import Log
+from framework_jetstream.log.record import Kind
 
 if TYPE_CHECKING:
     import os
 
     from framework_jetstream.encryption._cipher import Keys
-    from framework_jetstream.log.record import Damage
+    from framework_jetstream.log.record import Damage, Entry
 
+_COMPRESSED_HEAD: Final = struct.Struct("<qQQII")
+"""As `CompressedHead` of `engine/_message_entries.pxd` says."""
+_COMPRESSED_PARTS: Final = 2
 _FILE_NAME: Final = re.compile(r"[0-9]{10}\.log")
 
 
@@ -31,6 +37,24 @@ def read_log(folder: str | os.PathLike[str], keys: Keys | None = None) -> Log:
         log.load(int(file.stem), len(data))[:] = data
     log.recover()
     return log
+
+
+def plain_parts(entry: Entry) -> list[bytes]:
+    """Return the parts of an entry; of one that is compressed its head, and the messages as parts.
+
+    Raises:
+        ProtocolError: What was compressed can't be decoded.
+    """
+    if entry.kind is not Kind.COMPRESSED or len(entry.parts) != _COMPRESSED_PARTS:
+        return list(entry.parts)
+    head, packed = entry.parts
+    *_, count, length = _COMPRESSED_HEAD.unpack(head)
+    plain = Decoder().feed(packed)
+    at, parts = 0, [head]
+    for size_bytes in struct.unpack(f"<{count}I", plain[length - 4 * count : length]):
+        parts.append(plain[at : at + size_bytes])
+        at += size_bytes
+    return parts
 
 
 def words_of(damage: Damage) -> str:

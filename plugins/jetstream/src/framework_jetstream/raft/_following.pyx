@@ -118,6 +118,12 @@ cdef void commit_to(Raft* raft, uint64_t index) noexcept nogil:
         members_committed(raft)
 
 
+cdef void commit_alone(Raft* raft) noexcept nogil:
+    """Take all that was restored for committed, where nobody else votes, and for given to be applied."""
+    commit_to(raft, raft.stable)
+    raft.applying = raft.commit
+
+
 cdef void _reject(Raft* raft, const RaftMessage* message) noexcept nogil:
     """Tell the leader that the logs don't agree there, and where they may: terms are skipped as a whole (thesis 3.5)."""
     cdef RaftMessage answer = message_new(raft, APPEND_RESPONSE, message.sender)

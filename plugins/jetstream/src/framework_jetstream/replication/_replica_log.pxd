@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
-from framework_jetstream.log._log cimport LogEntry, LogPart
+from framework_jetstream.log._log cimport Log, LogEntry, LogPart
 from framework_jetstream.raft._state cimport RaftEntry, RaftMembers, RaftReady
 from framework_jetstream.replication._replicas cimport EntryBytes, Placed, Replica, Replicas
 
@@ -19,6 +19,8 @@ cdef EntryBytes* staged_new(
     Replicas* replicas, uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
 ) noexcept nogil
 cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil
+cdef bint log_has_alone(Log* log, uint32_t number, uint64_t server) noexcept nogil
+cdef bint log_misses(Log* log, uint32_t number) noexcept nogil
 cdef bint entry_is_honest(const Replicas* replicas, const RaftEntry* entry, uint64_t index) noexcept nogil
 cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil
 cdef void wish(Replica* replica, const RaftReady* ready) noexcept nogil

@@ -12,13 +12,13 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from framework_jetstream.log._appending cimport log_append_record, log_cut, log_group_become, log_snapshot, log_vote
-from framework_jetstream.log._committed cimport log_hold, log_let_go, log_let_image_go
+from framework_jetstream.log._committed cimport log_hold, log_let_go, log_let_image_go, log_read_of
 from framework_jetstream.log._log cimport LogGroup, LogPlace
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_last_round
 from framework_jetstream.log._record cimport COMPRESSED, CONSUMER, EMPTY, MEMBERS, PartHead, RecordHead, record_bytes
 from framework_jetstream.log._records cimport record_fill, record_is_of, record_length
-from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at, room_for
+from framework_jetstream.raft._entries cimport log_item, log_last_term, log_length, log_term_at, room_for
 from framework_jetstream.raft._members cimport members_read, members_write
 from framework_jetstream.raft._raft cimport raft_place, raft_release, raft_restore, raft_untake
 from framework_jetstream.raft._state cimport ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, MEMBERS_BYTES_MAX
@@ -114,6 +114,7 @@ cdef void _place(Replica* replica, const char* record, EntryBytes* bytes, const 
     it.record = record
     it.bytes = bytes
     it.place = place[0]
+    it.is_damaged = it.is_missing = False
     replica.placed_end += 1
 
 
@@ -170,13 +171,74 @@ cdef EntryBytes* _copied(Replicas* replicas, const char* record) noexcept nogil:
     return made
 
 
+cdef bint log_has_alone(Log* log, uint32_t number, uint64_t server) noexcept nogil:
+    """Return whether the last members of a group that the log tells of are one server."""
+    cdef LogGroup* group = log_group(log, number)
+    cdef RaftMembers members
+    cdef LogEntry entry
+    cdef uint32_t used
+    cdef size_t at = 0
+    members.count = 0
+    if group.snapshot_index and group.snapshot_bytes >= 4:
+        memcpy(&used, group.snapshot, 4)
+        if used > group.snapshot_bytes - 4 or not members_read(&members, group.snapshot + 4, used):
+            return False
+    while log_read_of(log, number, &at, &entry):
+        if entry.kind == MEMBERS and not entry.is_damaged and entry.part_count == 1:
+            if not members_read(&members, entry.chars, entry.parts[0].length):
+                return False
+    return members.count == 1 and members.ids[0] == server
+
+
+cdef bint log_misses(Log* log, uint32_t number) noexcept nogil:
+    """Return whether there may have been other members of a group: an entry is missing, or one that says who they are is damaged."""
+    cdef LogGroup* group = log_group(log, number)
+    cdef uint64_t next_index = group.snapshot_index + 1
+    cdef LogEntry entry
+    cdef size_t at = 0
+    while log_read_of(log, number, &at, &entry):
+        if entry.index != next_index or (entry.kind == MEMBERS and entry.is_damaged):
+            return True
+        next_index += 1
+    return next_index <= group.last_index or group.stated_after < log.unknown_damages
+
+
+cdef bint _make_up(Replicas* replicas, Replica* replica, const LogEntry* behind, uint64_t end) noexcept nogil:
+    """Let nothing stand in the places of entries that are missing before an index; False: no memory.
+
+    Args:
+        behind: An entry whose file is held for them.
+    """
+    cdef uint64_t term = log_last_term(&replica.raft.log)
+    cdef EntryBytes* made
+    cdef LogPlace place
+    cdef uint64_t index
+    while replica.placed_end < end:
+        index = replica.placed_end
+        made = staged_new(replicas, EMPTY, term if term else behind.term, index, NULL, 0)
+        if made == NULL or not _placed_room(replica):
+            return False
+        if not raft_restore(replica.raft, term if term else behind.term, ENTRY_EMPTY, bytes_chars(made) + sizeof(RecordHead), 0):
+            return False
+        if not log_hold(replicas.log, behind, &place):
+            return False
+        log_let_image_go(replicas.log, place.file)
+        _place(replica, bytes_chars(made), made, &place)
+        placed_at(replica, index).is_missing = True
+    return True
+
+
 cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil:
     """Take up an entry that was in the log when it was opened; False: it can't be, or no memory."""
     cdef const char* record = <const char*> entry.parts - sizeof(RecordHead)
     cdef EntryBytes* copied = NULL
     cdef LogPlace place
     cdef RaftEntry found
-    if entry.is_damaged or entry.index != replica.placed_end or not _placed_room(replica):
+    if replica.is_rescued and not _make_up(replicas, replica, entry, entry.index):
+        return False
+    if replica.is_rescued and entry.is_damaged and entry.kind in (EMPTY, MEMBERS, COMPRESSED):
+        return _make_up(replicas, replica, entry, entry.index + 1)
+    if (entry.is_damaged and not replica.is_rescued) or entry.index != replica.placed_end or not _placed_room(replica):
         return False
     if entry.length <= COPIED_BYTES_MAX:
         copied = _copied(replicas, record)
@@ -190,6 +252,7 @@ cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) n
     if copied != NULL:
         log_let_image_go(replicas.log, place.file)
     _place(replica, record, copied, &place)
+    placed_at(replica, entry.index).is_damaged = entry.is_damaged
     return True
 
 

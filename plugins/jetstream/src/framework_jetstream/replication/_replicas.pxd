@@ -40,6 +40,8 @@ cdef struct Placed:  # an entry of the log
     const char* record  # NULL: its bytes are in the file alone
     EntryBytes* bytes  # that it lies in; NULL: in the image of the file
     LogPlace place  # the file is held for it
+    bint is_damaged
+    bint is_missing  # and was made up
 
 
 cdef struct DurableWrite:
@@ -72,6 +74,9 @@ cdef struct Replica:
     uint64_t bytes_first  # the first of them that may still have its bytes here
     bint keeps_bytes  # all of them stay
     bint is_control  # it never begins anew (`engine/_anew.pyx`)
+    bint is_rescued  # some of it is missing in the log, and nobody else has it; until all was read
+    uint64_t rescued_to  # some entry up to this one is damaged: none stays for peers
+    bint misses_last  # its last entries are missing then
     Wanted wanted
     DurableWrite* writes
     uint32_t write_count  # at most WRITES_MAX
@@ -204,6 +209,8 @@ cdef void replica_arrived(Replicas* replicas, Replica* replica, char* state, siz
 # It can't be had from whom it was asked of.
 cdef void replica_gives_up(Replicas* replicas, Replica* replica) noexcept nogil
 # What was given last of a group, which is `entry`, can't be applied yet; and now it can, or nobody knows: it is given again.
+# The next entry for its caller that is in memory, from an index on, whether it is committed or not.
+cdef bint replica_entry(const Replica* replica, uint64_t index, LogEntry* entry) noexcept nogil
 cdef void replica_hold(Replica* replica, const LogEntry* entry) noexcept nogil
 cdef void replica_go_on(Replicas* replicas, Replica* replica) noexcept nogil
 # What proposes to groups of one voter, and to replicated ones.

@@ -17,6 +17,7 @@ from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT
 from framework_jetstream.raft._catching_up cimport fetch_give_up
 from framework_jetstream.raft._elections cimport found, resume, stand
 from framework_jetstream.raft._entries cimport log_term_at, room_for
+from framework_jetstream.raft._following cimport commit_alone
 from framework_jetstream.raft._hibernation cimport beat_received, rest_holds, server_beats, server_begin
 from framework_jetstream.raft._losses cimport raft_lose
 from framework_jetstream.raft._members cimport members_at
@@ -109,7 +110,7 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
     cdef Replica* made
     if not room_for(<void**> &replicas.replicas, &replicas.room, replicas.count, sizeof(Replica*)):
         return NULL
-    if group.is_doubted and not group_begin_anew(replicas.log, group):
+    if group.is_doubted and not group.is_alone_here and not group_begin_anew(replicas.log, group):
         return NULL
     made = <Replica*> calloc(1, sizeof(Replica))
     if made == NULL:
@@ -117,6 +118,7 @@ cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, con
     replicas.random += SEED_STEP
     made.number = number
     made.edition = replicas.random
+    made.is_rescued = group.is_doubted and group.is_alone_here
     made.raft = raft_new(&replicas.settings, id, &replicas.shared, replicas.random)
     if snapshot_read(replicas, made, &kept, &length) != NULL:
         members = &kept
@@ -448,7 +450,9 @@ cdef bint _next_of(Replicas* replicas, Replica* replica, LogEntry* entry) noexce
     """Give the next entry of a group, a snapshot first; False: there is none now. Those of Raft's own are for nobody."""
     cdef RaftMembers members
     cdef size_t length
+    cdef const Placed* placed
     cdef uint64_t index
+    cdef bint is_behind_gap = False
     if replica.is_held:
         return False
     if replica.snapshot_index and replica.snapshot_index != log_group(replicas.log, replica.number).snapshot_index:
@@ -467,8 +471,28 @@ cdef bint _next_of(Replicas* replicas, Replica* replica, LogEntry* entry) noexce
         index = replica.apply_next
         replica.apply_next += 1
         replica.given = index
-        entry_of(entry, placed_at(replica, index).record, placed_at(replica, index).place.file.number, 0)
+        placed = placed_at(replica, index)
+        is_behind_gap = is_behind_gap or placed.is_missing
+        entry_of(entry, placed.record, placed.place.file.number, 0)
         entry.group = replica.number
+        entry.is_damaged = placed.is_damaged
+        entry.is_behind_gap = is_behind_gap
+        if entry.kind not in (EMPTY, MEMBERS):
+            return True
+    return False
+
+
+cdef bint replica_entry(const Replica* replica, uint64_t index, LogEntry* entry) noexcept nogil:
+    """Give the first entry for the caller that is in memory, from an index on; False: there is none."""
+    cdef const Placed* placed
+    cdef uint32_t number = entry.group
+    for index in range(max(index, replica.placed_first), replica.placed_end):
+        placed = placed_at(replica, index)
+        if placed.record == NULL:
+            return False
+        entry_of(entry, placed.record, placed.place.file.number, 0)
+        entry.group = number
+        entry.is_damaged = placed.is_damaged
         if entry.kind not in (EMPTY, MEMBERS):
             return True
     return False
@@ -492,6 +516,26 @@ cdef void replica_go_on(Replicas* replicas, Replica* replica) noexcept nogil:
     _applies(replicas, replica)
 
 
+cdef bint _ends_missing(const Replica* replica) noexcept nogil:
+    return replica.placed_end > replica.placed_first and placed_at(replica, replica.placed_end - 1).is_missing
+
+
+cdef void _end_rescues(Replicas* replicas) noexcept nogil:
+    """Let what was read be applied at once of groups that nobody else has, and of which some is missing: so that is known at the start."""
+    cdef Replica* replica
+    cdef size_t at
+    for at in range(replicas.count):
+        replica = replicas.replicas[at]
+        if not replica.is_rescued:
+            continue
+        replica.is_rescued = False
+        replica.misses_last = log_group(replicas.log, replica.number).last_index >= replica.placed_end or _ends_missing(replica)
+        replica.rescued_to = replica.raft.log.last_index
+        commit_alone(replica.raft)
+        replica.apply_last = replica.raft.commit
+        _applies(replicas, replica)
+
+
 cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:
     """Give the next entry of any group; what was given before counts as applied."""
     cdef Replicas* replicas = <Replicas*> self
@@ -502,6 +546,8 @@ cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:
             return True
         if not replicas.is_begun and not restore(replicas, replica, entry):
             replica.raft.is_faulty = replica.raft.is_mute = True
+    if not replicas.is_begun:
+        _end_rescues(replicas)
     while replicas.applying != NULL:
         replica = replicas.applying
         raft_applied(replica.raft, replica.given)
@@ -547,6 +593,7 @@ cdef uint64_t _tail(const Replicas* replicas, const Replica* replica, uint64_t i
     cdef uint64_t tail = raft_tail(replica.raft, index) if bytes_max else index
     if bytes_max and _is_given(replicas, replica) and replica.given_index >= replica.raft.log.tail_index:
         tail = min(tail, replica.given_index)
+    tail = max(tail, min(index, replica.rescued_to))
     return tail if replica_log_bytes(replicas, replica, tail + 1) <= bytes_max else index
 
 

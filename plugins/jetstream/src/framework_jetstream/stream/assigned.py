@@ -40,6 +40,7 @@ class AssignedAssets:
         archives: Taken here, of which some are assigned.
         lost: Sets aside what has no place here.
         begin: Makes the actor of a stream.
+        close_offline: Leaves nothing of a stream that is in the log and not served.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class AssignedAssets:
         archives: Archives,
         lost: LostAndFound,
         begin: Callable[[StreamEntry], ActorRef[Stream]],
+        close_offline: Callable[[str, str], object],
     ) -> None:
         self._book = book
         self._host = host
         self._archives = archives
         self._lost = lost
         self._begin = begin
+        self._close_offline = close_offline
         self._held: dict[tuple[str, str], list[StartAsset]] = {}
         """Of streams of which there is another one here, and their consumers."""
 
@@ -90,6 +93,8 @@ class AssignedAssets:
         held = self._held.get((asset.account, asset.stream))
         if held is not None:
             held.append(effect)
+        elif (asset.account, asset.stream) in self._book.offline:
+            pass  # it is in the log, which has said why it is not served
         elif not asset.consumer:
             if entry is None and not self._archives.adopt(effect):
                 self._start_stream(effect)
@@ -198,6 +203,10 @@ class AssignedAssets:
         entry = self._book.get(asset.account, asset.stream)
         if effect.may_delete:
             self._archives.drop(effect.group_name)
+        if (asset.account, asset.stream) in self._book.offline:
+            if effect.may_delete and not asset.consumer:
+                self._close_offline(asset.account, asset.stream)
+            return
         if entry is None or entry.stream is None:
             return
         if effect.why is Why.NOT_ASSIGNED:
