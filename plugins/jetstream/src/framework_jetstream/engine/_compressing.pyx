@@ -11,7 +11,6 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from framework.wire._s2 cimport S2_FAST, s2_bound, s2_decode_stream, s2_encode, s2_encoder_free, s2_encoder_new
-
 from framework_jetstream.engine._message_entries cimport BatchHead
 from framework_jetstream.log._record cimport BATCH, COMPRESSED, PartHead
 from framework_jetstream.raft._hibernation cimport members_take
@@ -92,7 +91,7 @@ cdef bint batch_compress(Engine* engine, Slot* slot, CompressedBatch* into) noex
     cdef const LogPart* pieces = slot.staging.pieces + 1
     cdef uint32_t at, count = slot.staging.piece_count - 1
     cdef uint64_t coded_bytes
-    if slot.group.replica == NULL or not engine.compressed_from <= slot.staging.bytes <= PLAIN_BYTES_MAX:
+    if slot.group.replica == NULL or slot.staging.bytes < engine.compressed_from or slot.staging.bytes > PLAIN_BYTES_MAX:
         return False
     if members_now(slot.group.replica.raft).count < 2 or not members_take(slot.group.replica.raft, COMPRESSED):
         return False
@@ -108,6 +107,9 @@ cdef bint batch_compress(Engine* engine, Slot* slot, CompressedBatch* into) noex
         into.head.length += pieces[at].length
         into.head.count += not pieces[at].goes_on
     into.head.length += into.head.count * <uint32_t> sizeof(uint32_t)
+    if into.head.length > PLAIN_BYTES_MAX:
+        # Nobody would read it: of short messages the heads are longer than they are.
+        return False
     coded_bytes = _encoded(engine, pieces, count, into.head.length)
     if coded_bytes == 0:
         slot.staging.left_alone = LEFT_ALONE
@@ -132,7 +134,7 @@ cdef bint batch_read(Engine* engine, const LogEntry* entry, LogEntry* plain) noe
     if entry.is_damaged or entry.part_count != 2 or entry.parts[0].length != sizeof(head):
         return False
     memcpy(&head, entry.chars, sizeof(head))
-    if head.length > 2 * PLAIN_BYTES_MAX or head.length // sizeof(uint32_t) < head.count:
+    if head.length > PLAIN_BYTES_MAX or head.length // sizeof(uint32_t) < head.count:
         return False
     chars = _emptied(&engine.compressor.plain, sizeof(BatchHead) + head.length)
     parts = <PartHead*> _emptied(&engine.compressor.parts, (head.count + 1) * sizeof(PartHead))
