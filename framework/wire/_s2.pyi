@@ -1,6 +1,5 @@
 from typing import Self, final
 
-def checksum(data: bytes, *, by_tables: bool = False) -> int: ...
 def encode(data: bytes, level: int = 1) -> bytes: ...
 
 @final

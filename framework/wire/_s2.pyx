@@ -21,7 +21,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from framework.wire._crc32c cimport crc32c, crc32c_prepare, masked
+from framework.wire._crc32c cimport crc32c, masked
 from framework.wire._s2_bytes cimport load_24, load_32, store_24, store_32
 from framework.wire._s2_decode cimport block_decode, block_length
 from framework.wire._s2_best cimport encode_best
@@ -46,8 +46,6 @@ cdef enum:
 
 cdef const char* IDENTIFIER = "\xff\x06\x00\x00S2sTwO"
 cdef const char* IDENTIFIER_SNAPPY = "\xff\x06\x00\x00sNaPpY"
-
-crc32c_prepare()
 
 
 # ---- encoding ----------------------------------------------------------------------------------------------------------
@@ -91,7 +89,7 @@ cdef size_t _encode_chunk(S2Encoder* encoder, S2Level level, const uint8_t* plai
     """Write a chunk of at most S2_BLOCK_BYTES and return its length."""
     cdef uint8_t* data = to + DATA_BYTES
     cdef size_t head = _store_length(data, length), body
-    store_32(to + HEAD_BYTES, masked(crc32c(plain, length, False)))
+    store_32(to + HEAD_BYTES, masked(crc32c(0, plain, length)))
     if length < PLAIN_LEAST or level == S2_UNCOMPRESSED:
         body = 0
     elif level == S2_FAST:
@@ -222,7 +220,7 @@ cdef const char* s2_decode(const char* chunk, size_t length, char* into) noexcep
         problem = block_decode(at + DATA_BYTES + head, at + length, <uint8_t*> into, plain)
         if problem != NULL:
             return problem
-    if masked(crc32c(<const uint8_t*> into, plain, False)) != load_32(at + HEAD_BYTES):
+    if masked(crc32c(0, into, plain)) != load_32(at + HEAD_BYTES):
         return "bad checksum"
     return NULL
 
@@ -246,11 +244,6 @@ cdef bint s2_decode_stream(const char* stream, size_t length, char* into, size_t
 
 
 # ---- the Python face ---------------------------------------------------------------------------------------------------
-
-
-def checksum(bytes data not None, *, bint by_tables=False):
-    """Return the CRC-32C of bytes, unmasked; `by_tables`: as processors do that have no instruction for it."""
-    return crc32c(<const uint8_t*> PyBytes_AS_STRING(data), len(data), by_tables)
 
 
 @cython.final

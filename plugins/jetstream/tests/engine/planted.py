@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from framework_jetstream.log._crc32c import checksum
 from framework_jetstream.log.record import Kind
 from framework_jetstream.raft.records import MessageKind
+
+from framework.wire._crc32c import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from framework_jetstream.log import DamageReason, Effect, Kind, Log, Refused
-from framework_jetstream.log._crc32c import checksum
 
 from framework.testing.simulation import SimulatedDisk
+from framework.wire._crc32c import checksum
 
 if TYPE_CHECKING:
     from framework_jetstream.encryption._cipher import Keys

@@ -310,7 +310,7 @@ def test_a_folder_is_of_one_log(tmp_path: Path) -> None:
 
 
 def test_what_a_newer_version_wrote_is_left_alone(tmp_path: Path) -> None:
-    from framework_jetstream.log._crc32c import checksum  # noqa: PLC0415
+    from framework.wire._crc32c import checksum  # noqa: PLC0415
 
     written(tmp_path, b"one")
     [file] = (it for it in sorted(tmp_path.glob("*.log"))[:1])

@@ -6,12 +6,12 @@ import random
 import struct
 
 import pytest
-from framework_jetstream.log._crc32c import checksum
 from framework_jetstream.store._segmentface import read_segment
 from framework_jetstream.store.offline import SegmentReason
 from framework_jetstream.stream._streamhandle import StreamMachine
 
 from framework.testing.simulation import SimulatedDisk
+from framework.wire._crc32c import checksum
 
 SALT, GROUP, FILE = 0x1234, 7, 3
 VERSION_AT, HEAD_BYTES = 12, 40

@@ -8,10 +8,10 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
+from framework.wire._crc32c cimport crc32c
 from framework_jetstream.engine._groups cimport group_of
 from framework_jetstream.engine._message_entries cimport HEAD_MIRRORED, BatchHead, CompressedHead, StagedHead
 from framework_jetstream.engine._state cimport Group, Lost
-from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._committed cimport log_read_of
 from framework_jetstream.log._record cimport BATCH, COMPRESSED
 from framework_jetstream.replication._replicas cimport replica_entry

@@ -16,8 +16,8 @@ a number that it had before.
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from framework.wire._crc32c cimport crc32c
 from framework_jetstream.encryption._cipher cimport TAG_BYTES
-from framework_jetstream.log._crc32c cimport crc32c
 
 cdef enum:
     FORMAT_VERSION = 1

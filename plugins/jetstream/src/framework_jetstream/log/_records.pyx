@@ -3,7 +3,7 @@
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from framework_jetstream.log._crc32c cimport crc32c
+from framework.wire._crc32c cimport crc32c
 from framework_jetstream.log._record cimport (
     RECORD_BYTES_MAX, PartHead, RecordHead, bad_part, record_bytes, record_fits, rounded,
 )

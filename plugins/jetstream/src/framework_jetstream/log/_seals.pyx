@@ -11,8 +11,8 @@ A seal ends with the part that makes it 4 KiB long, so a large batch doesn't pay
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
+from framework.wire._crc32c cimport crc32c
 from framework_jetstream.encryption._cipher cimport TAG_BYTES, decrypt, encrypt
-from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._record cimport (
     FILE_HEAD_BYTES, SEAL_BYTES, SEAL_PARTS, PartHead, RoundHead, head_sum, place_sum, record_bytes, seal_ends,
 )

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from framework_jetstream.log._crc32c cimport crc32c
+from framework.wire._crc32c cimport crc32c
 from framework_jetstream.log._record cimport head_sum
 from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_seq, entry_begin, held_bytes
 from framework_jetstream.store._pages cimport PAGE_BYTES, PAGES_AT, PAGES_OPEN, PAGES_PLAIN, page_open, pages_end, pages_open

@@ -3,10 +3,10 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from framework.wire._crc32c cimport crc32c
 from framework_jetstream.encryption._cipher cimport (
     CIPHER_END, FILE_OF_SEGMENT, TAG_BYTES, Keys, decrypt, encrypt, file_key_find, file_key_new,
 )
-from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._record cimport head_sum
 
 from framework_jetstream.encryption.errors import LockedFileError

@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from framework.wire._crc32c cimport crc32c, crc32c_joined, crc32c_move
 from framework.wire._s2 cimport S2_FAST, s2_bound, s2_decode_stream, s2_encode, s2_encoder_free, s2_encoder_new
-from framework_jetstream.log._crc32c cimport crc32c, crc32c_joined, crc32c_move
 from framework_jetstream.log._record cimport head_sum, rounded
 from framework_jetstream.store._block cimport HAS_HEADER
 from framework_jetstream.store._lean cimport time_run_put, time_run_take

@@ -6,7 +6,7 @@ stream can say of itself at once. So two servers differ from there on where one 
 
 from libc.stdint cimport uint64_t
 
-from framework_jetstream.log._crc32c cimport crc32c
+from framework.wire._crc32c cimport crc32c
 from framework_jetstream.raft._digests cimport mixed
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._messages cimport Messages
