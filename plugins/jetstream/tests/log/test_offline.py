@@ -93,7 +93,7 @@ def test_segments_beside_a_log_are_read(folder: Path, capsys: pytest.CaptureFixt
     machine = StreamMachine(b"S", {})
     for number in range(3):
         machine.publish(b"orders", b"", b"number %d" % number, 7)
-    data = bytearray(machine.save(0, 3, 1, 1, is_compressed=False))
+    data = bytearray(machine.save(0, 3, 1, 1))
     segments = folder / "segments"
     segments.mkdir()
     name_segment(folder, 1)

@@ -16,7 +16,7 @@ from framework.wire._crc32c import checksum
 SALT, GROUP, FILE = 0x1234, 7, 3
 VERSION_AT, HEAD_BYTES = 12, 40
 SECTOR = 512
-codings = pytest.mark.parametrize("is_compressed", [False, True], ids=["plain", "s2"])
+codings = pytest.mark.parametrize("coding", [0, 1, 2], ids=["plain", "s2", "either"])
 
 
 def publish(machine, rng, count, length=40):
@@ -26,11 +26,11 @@ def publish(machine, rng, count, length=40):
         machine.publish(b"s.%d" % rng.randint(0, 9), header, payload, rng.randint(0, 99))
 
 
-def written(*, is_compressed=False, seed=1, count=60, group=GROUP, file=FILE, length=40):
+def written(*, coding=0, seed=1, count=60, group=GROUP, file=FILE, length=40):
     """Return a segment, and the messages in it."""
     machine = StreamMachine(b"S", {})
     publish(machine, random.Random(seed), count, length)
-    return machine.save(0, SALT, group, file, is_compressed), machine.records()
+    return machine.save(0, SALT, group, file, coding), machine.records()
 
 
 def check_damaged(data, rows, *, is_named=True):
@@ -47,7 +47,7 @@ def check_damaged(data, rows, *, is_named=True):
 
 @codings
 @pytest.mark.parametrize("seed", range(8))
-def test_messages_come_back(seed, is_compressed):
+def test_messages_come_back(seed, coding):
     rng = random.Random(seed)
     machine = StreamMachine(b"S", {"max_msgs_per_subject": rng.choice((0, 3))})
     segments, after = [], 0
@@ -55,7 +55,7 @@ def test_messages_come_back(seed, is_compressed):
         publish(machine, rng, rng.randint(0, 400), rng.choice((10, 3000)))
         for _ in range(rng.randint(0, 300)):
             machine.delete(rng.randint(1, machine.state()[3] + 1))
-        segments.append(machine.save(after, SALT, GROUP, number + 1, is_compressed))
+        segments.append(machine.save(after, SALT, GROUP, number + 1, coding))
         after = machine.state()[3]
 
     loaded = StreamMachine(b"S", {})
@@ -67,10 +67,10 @@ def test_messages_come_back(seed, is_compressed):
 
 
 @codings
-def test_a_large_message_comes_back(is_compressed):
+def test_a_large_message_comes_back(coding):
     machine = StreamMachine(b"S", {})
     machine.publish(b"s", b"", random.Random(1).randbytes(3 << 20) + bytes(1 << 20), 7)
-    data = machine.save(0, SALT, GROUP, FILE, is_compressed)
+    data = machine.save(0, SALT, GROUP, FILE, coding)
 
     assert read_segment(data) == (GROUP, FILE, machine.records(), [(1, 1)], [])
 
@@ -79,10 +79,10 @@ def test_a_message_is_written_once_and_not_at_all_when_it_is_gone():
     machine = StreamMachine(b"S", {})
     publish(machine, random.Random(1), 100)
     machine.purge(b"", 51, 0)
-    first = machine.save(0, SALT, GROUP, 1, is_compressed=False)
+    first = machine.save(0, SALT, GROUP, 1)
     publish(machine, random.Random(2), 10)
     machine.delete(60)
-    second = machine.save(100, SALT, GROUP, 2, is_compressed=False)
+    second = machine.save(100, SALT, GROUP, 2)
 
     assert [row[0] for row in read_segment(first).messages] == list(range(51, 101))
     assert [row[0] for row in read_segment(second).messages] == list(range(101, 111))
@@ -90,8 +90,8 @@ def test_a_message_is_written_once_and_not_at_all_when_it_is_gone():
 
 
 @codings
-def test_each_flipped_bit_is_found_and_its_messages_are_named(is_compressed):
-    data, rows = written(is_compressed=is_compressed)
+def test_each_flipped_bit_is_found_and_its_messages_are_named(coding):
+    data, rows = written(coding=coding)
     rng = random.Random(2)
     for at in range(len(data)):
         bad = bytearray(data)
@@ -116,9 +116,25 @@ def test_a_flipped_bit_in_a_plain_body_names_one_message():
         assert [it[:3] for it in found.damage] == [(SegmentReason.BODY, seq, seq)]
 
 
+def test_blocks_are_compressed_where_it_is_worth_it():
+    rng = random.Random(1)
+    machine = StreamMachine(b"S", {})
+    for payload in [bytes(2000)] * 100 + [rng.randbytes(2000) for _ in range(100)] + [bytes(2000)] * 3000:
+        machine.publish(b"s", b"", payload, 7)
+    data = machine.save(0, SALT, GROUP, FILE, coding=2)
+    rows = machine.records()
+    bad = bytearray(data)
+    bad[data.index(rows[150][3])] ^= 1
+
+    assert read_segment(data, SALT, GROUP, FILE).messages == rows
+    # Noise is as long as it was, and so is what comes right behind it; all the rest is next to nothing.
+    assert 200_000 < len(data) < 200_000 + 33 * 65536 + 300_000
+    assert check_damaged(bytes(bad), rows)[1] == {rows[150][0]}
+
+
 @codings
-def test_a_file_that_is_cut_says_so(is_compressed):
-    data, rows = written(is_compressed=is_compressed)
+def test_a_file_that_is_cut_says_so(coding):
+    data, rows = written(coding=coding)
     for length in range(0, len(data), 7):
         found, lost = check_damaged(data[:length], rows, is_named=False)
 
@@ -144,10 +160,10 @@ def test_what_belongs_elsewhere_is_not_taken(other):
 
 @codings
 @pytest.mark.parametrize("seed", range(30))
-def test_what_a_disk_does_is_seen(seed, is_compressed):
+def test_what_a_disk_does_is_seen(seed, coding):
     """Sectors that were dropped, misdirected or erased, or torn before they were synced."""
     rng = random.Random(seed)
-    data, rows = written(is_compressed=is_compressed, seed=seed, count=400, length=200)
+    data, rows = written(coding=coding, seed=seed, count=400, length=200)
     disk = SimulatedDisk(seed)
     disk.allocate("a", len(data))
     disk.sync_directory()
@@ -180,7 +196,7 @@ def test_a_newer_version_is_not_read():
 
 
 def test_a_stream_of_nothing_is_a_segment_of_nothing():
-    found = read_segment(StreamMachine(b"S", {}).save(0, SALT, GROUP, 1, is_compressed=True))
+    found = read_segment(StreamMachine(b"S", {}).save(0, SALT, GROUP, 1, coding=1))
 
     assert found == (GROUP, 1, [], [], [])
 
@@ -190,10 +206,10 @@ def test_what_is_missing_of_earlier_segments_is_named():
     segments = []
     for number in range(3):
         publish(machine, random.Random(number), 20)
-        segments.append(machine.save(20 * number, SALT, GROUP, number + 1, is_compressed=False))
+        segments.append(machine.save(20 * number, SALT, GROUP, number + 1))
     for seq in (3, 25, 26, 27):
         machine.delete(seq)
-    last = machine.save(60, SALT, GROUP, 4, is_compressed=False)
+    last = machine.save(60, SALT, GROUP, 4)
     bad = bytearray(segments[0])
     row = machine.records()[4]
     bad[bad.index(row[2] + row[3]) + len(row[2])] ^= 1

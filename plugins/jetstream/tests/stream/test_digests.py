@@ -91,7 +91,7 @@ def test_a_state_goes_on_with_it() -> None:
     one, _ = two()
     other = machine()
     publish(other, 1, b"of before")
-    other.load([one.save(0, SALT, GROUP, 1, is_compressed=False)])
+    other.load([one.save(0, SALT, GROUP, 1)])
     assert other.restored(50) == 0
     assert other.digest(50, 50) == now(one, 50)
     for stream in one, other:
@@ -102,7 +102,7 @@ def test_a_state_goes_on_with_it() -> None:
 def test_a_state_without_begins_one() -> None:
     older = machine(compares=False)
     older.publish(b"s.1", b"", b"x", 1)
-    state = older.save(0, SALT, GROUP, 1, is_compressed=False)
+    state = older.save(0, SALT, GROUP, 1)
     both = machine(), machine()
     for stream in both:
         stream.load([state])
@@ -114,5 +114,5 @@ def test_a_state_without_begins_one() -> None:
 def test_a_state_with_one_is_read_where_nobody_compares() -> None:
     one, _ = two()
     older = machine(compares=False)
-    older.load([one.save(0, SALT, GROUP, 1, is_compressed=False)])
+    older.load([one.save(0, SALT, GROUP, 1)])
     assert older.records() == one.records()

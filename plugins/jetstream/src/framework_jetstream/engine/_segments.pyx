@@ -36,6 +36,7 @@ from framework_jetstream.log._committed cimport log_first_in_use
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_make_room
+from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.replication._replica_log cimport placed_at
 from framework_jetstream.replication._replicas cimport (
     Replica, replica_can_snapshot, replica_log_bytes, replica_restate, replica_snapshot,
@@ -44,7 +45,8 @@ from framework_jetstream.store._block cimport block_resident
 from framework_jetstream.store._bodies cimport BodyReader, bodies_begin, bodies_end, bodies_index
 from framework_jetstream.store._pages cimport plain_bytes
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, buffer_add, segment_close, segment_open, segment_open_index, segment_state,
+    CODING_EITHER, CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, buffer_add, segment_close, segment_open, segment_open_index,
+    segment_state,
 )
 from framework_jetstream.store._segmentface cimport damage_of
 from framework_jetstream.stream._machine cimport Limits
@@ -213,6 +215,15 @@ cdef bint _has_bad_ones(const Slot* slot) noexcept nogil:
     return False
 
 
+cdef int _coding(const Slot* slot) noexcept nogil:
+    """How bodies are to be stored: a flipped bit takes all messages of a block that is compressed, which only others have."""
+    if slot.stream.limits.is_compressed:
+        return CODING_S2
+    if slot.group.replica == NULL or members_now(slot.group.replica.raft).count < 2:
+        return CODING_PLAIN
+    return CODING_EITHER
+
+
 cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nogil:
     """Save a stream as it is now.
 
@@ -238,7 +249,7 @@ cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nog
     job.save.group = group.number
     job.save.first_file = job.save.next_file = max(slot.next_segment, <uint64_t> 1)
     job.save.file_bytes = engine.segment_bytes
-    job.save.coding = CODING_S2 if slot.stream.limits.is_compressed else CODING_PLAIN
+    job.save.coding = _coding(slot)
     job.save.is_encrypted = engine.log.keys.cipher != 0
     job.save.rewrites_max = REWRITES_MAX if slot.stream.limits.storage_kind else 0
     job.save.keeps_all = slot.is_refused or slot.remote_saves >= REMOTE_SAVES_MAX

@@ -27,6 +27,8 @@ cdef enum:
 cdef enum:  # how bodies are stored
     CODING_PLAIN = 0
     CODING_S2 = 1
+    CODING_EITHER = 2
+    # As writers are told: of each block what is worth it.
 
 cdef enum SegmentReason:
     SEGMENT_HEAD = 1  # nothing is lost
@@ -127,6 +129,8 @@ cdef struct SegmentWriter:
     bint has_failed
     # No memory.
     S2Encoder* encoder
+    uint32_t left_alone
+    # So many blocks are not to be tried.
     Buffer out
     uint64_t given
     # Bytes of the file before those in `out`: they were taken out of it.

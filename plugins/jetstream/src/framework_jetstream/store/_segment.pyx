@@ -23,6 +23,12 @@ cdef enum:
     # Of a body: the sum of a shorter one is made as soon as it is joined.
     RUN_BYTES_MAX = 20
     # Of two varints.
+    SAMPLE_BYTES = 4096
+    # Of a block: a shorter one is not tried.
+    SHRINKS_TO = 4
+    # A quarter of it, or the block stays as it is.
+    LEFT_ALONE = 31
+    # Blocks of a file after one that does not.
 
 
 cdef void* buffer_add(Buffer* buffer, const void* source, size_t length) noexcept nogil:
@@ -66,8 +72,8 @@ cdef void segment_begin(
     writer.coding = coding
     writer.number_end = number_end
     writer.subjects = <uint32_t*> calloc(number_end, sizeof(uint32_t))
-    writer.encoder = s2_encoder_new() if coding == CODING_S2 else NULL
-    writer.has_failed = writer.subjects == NULL or (coding == CODING_S2 and writer.encoder == NULL)
+    writer.encoder = s2_encoder_new() if coding != CODING_PLAIN else NULL
+    writer.has_failed = writer.subjects == NULL or (coding != CODING_PLAIN and writer.encoder == NULL)
     memcpy(head.magic, b"FWKJSSEG", 8)
     head.version = SEGMENT_VERSION
     head.salt = salt
@@ -119,25 +125,60 @@ cdef void _end_times(SegmentWriter* writer) noexcept nogil:
     memcpy(written - sizeof(head), &head.crc, sizeof(uint32_t))
 
 
-cdef void _end_block(SegmentWriter* writer) noexcept nogil:
-    """Write the bodies of the block that is being filled; its columns wait."""
+cdef bint _shrinks(SegmentWriter* writer, size_t length) noexcept nogil:
+    """Whether the first bytes of the block that is being filled become so much less that reading them back may cost more."""
+    cdef size_t at = writer.out.used, coded_bytes
+    cdef void* into = buffer_add(&writer.out, NULL, s2_bound(length))
+    if into == NULL:
+        writer.has_failed = True
+        return False
+    coded_bytes = s2_encode(writer.encoder, S2_FAST, writer.body.chars, length, <char*> into)
+    writer.out.used = at
+    return coded_bytes * SHRINKS_TO <= length
+
+
+cdef bint _is_worth_coding(SegmentWriter* writer) noexcept nogil:
+    if writer.coding == CODING_S2 or writer.row.used < SAMPLE_BYTES:
+        return writer.coding == CODING_S2
+    if writer.left_alone:
+        writer.left_alone -= 1
+        return False
+    if not _shrinks(writer, SAMPLE_BYTES):
+        writer.left_alone = LEFT_ALONE
+        return False
+    return True
+
+
+cdef void _encode(SegmentWriter* writer) noexcept nogil:
+    """Write the bodies of the block that is being filled, compressed."""
     cdef BlockRow* row = &writer.row
     cdef size_t at = writer.out.used
-    cdef void* into
+    cdef void* into = buffer_add(&writer.out, NULL, s2_bound(row.used))
+    if into == NULL:
+        writer.has_failed = True
+        return
+    row.coding = CODING_S2
+    row.stored = <uint32_t> s2_encode(writer.encoder, S2_FAST, writer.body.chars, row.used, <char*> into)
+    writer.out.used = at + row.stored
+    row.body_crc = crc32c(0, writer.out.chars + at, row.stored)
+
+
+cdef void _end_block(SegmentWriter* writer) noexcept nogil:
+    """Write the bodies of the block that is being filled, unless they are written; its columns wait."""
+    cdef BlockRow* row = &writer.row
     if row.count == 0 or writer.has_failed:
         return
     row.stored = row.used
-    row.coding = writer.coding
-    if writer.coding == CODING_S2:
-        row.body_at = writer.given + at
-        into = buffer_add(&writer.out, NULL, s2_bound(row.used))
-        if into == NULL:
-            writer.has_failed = True
-            return
-        row.stored = <uint32_t> s2_encode(writer.encoder, S2_FAST, writer.body.chars, row.used, <char*> into)
-        writer.out.used = at + row.stored
+    row.coding = CODING_PLAIN
+    if writer.coding != CODING_PLAIN:
+        row.body_at = writer.given + writer.out.used
+        if _is_worth_coding(writer):
+            _encode(writer)
+        else:
+            _put(writer, &writer.out, writer.body.chars, row.used)
         writer.body.used = 0
-        row.body_crc = crc32c(0, writer.out.chars + at, row.stored)
+        if writer.has_failed:
+            return
     row.columns_crc = crc32c(0, writer.columns.chars + row.columns_at, row.count * sizeof(ColumnEntry))
     _end_times(writer)
     _put(writer, &writer.rows, row, sizeof(BlockRow))
@@ -189,11 +230,9 @@ cdef void segment_add(
     entry.crc = crc32c(0, body, length)
     memcpy(&time_ns, body, sizeof(time_ns))
     _add_time(writer, time_ns)
-    if writer.coding == CODING_PLAIN:
-        _put(writer, &writer.out, body, length)
+    _put(writer, &writer.out if writer.coding == CODING_PLAIN else &writer.body, body, length)
+    if writer.coding != CODING_S2:
         row.body_crc = _joined(writer, row.body_crc, body, length, entry.crc)
-    else:
-        _put(writer, &writer.body, body, length)
     _put(writer, &writer.columns, &entry, sizeof(entry))
     row.used += length
     row.last_seq = seq

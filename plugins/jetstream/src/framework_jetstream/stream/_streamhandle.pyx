@@ -13,7 +13,7 @@ from framework_jetstream.stream._machine cimport (
     stream_purge, stream_set_limits,
 )
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, SegmentWriter, segment_close, segment_open, segment_state,
+    CODING_PLAIN, LiveRun, SegmentReader, SegmentRow, SegmentWriter, segment_close, segment_open, segment_state,
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
 from framework_jetstream.stream._cron cimport schedule_next
@@ -152,15 +152,19 @@ cdef class StreamMachine:
         subjects_mark(&self.stream.messages.subjects, pattern, len(pattern))
         return messages_count_marked(&self.stream.messages, seq)
 
-    def save(self, after: int, salt: int, group: int, file: int, is_compressed: bool) -> bytes:
-        """Return a segment of the messages behind a sequence, which says what lives of all."""
+    def save(self, after: int, salt: int, group: int, file: int, coding: int = CODING_PLAIN) -> bytes:
+        """Return a segment of the messages behind a sequence, which says what lives of all.
+
+        Args:
+            coding: Of bodies: 0 plain, 1 S2, 2 of each block what is worth it.
+        """
         cdef Save save
         cdef SegmentRow row
         cdef SegmentWriter writer
         memset(&save, 0, sizeof(save))
         save.salt, save.group, save.next_file = salt, group, file
         save.file_bytes = row.bytes = <uint64_t> -1
-        save.coding = CODING_S2 if is_compressed else CODING_PLAIN
+        save.coding = coding
         row.file = row.first_seq = 1
         row.last_seq = after
         row.count = 0
