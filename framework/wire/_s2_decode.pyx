@@ -24,6 +24,8 @@ cdef enum:
     # Of a number of 32 bits, seven a byte.
     WORD_SLACK = 16
     # What a copy by words writes past its end.
+    LONG_LEAST = 192
+    # Bytes of a copy that is made by ever longer parts.
 
 
 cdef int64_t block_length(const uint8_t* block, size_t length, size_t* head) noexcept nogil:
@@ -49,9 +51,22 @@ cdef inline size_t _tag_bytes(uint8_t tag) noexcept nogil:
     return 1 + kind if kind < 3 else 5
 
 
+cdef void _copy_long(uint8_t* to, size_t offset, size_t length) noexcept nogil:
+    """Repeat what stands `offset` bytes before, which doubles with each part: to read what was just written, the processor waits."""
+    while offset < length:
+        memcpy(to, to - offset, offset)
+        to += offset
+        length -= offset
+        offset += offset
+    memcpy(to, to - offset, length)
+
+
 cdef inline void _copy_back(uint8_t* to, size_t offset, size_t length, const uint8_t* end) noexcept nogil:
     """Repeat what stands `offset` bytes before; both are in bounds, and the two places may overlap."""
     cdef uint8_t* last = to + length
+    if length >= LONG_LEAST:
+        _copy_long(to, offset, length)
+        return
     if <size_t> (end - to) < length + WORD_SLACK:
         while to < last:
             to[0] = (to - offset)[0]
