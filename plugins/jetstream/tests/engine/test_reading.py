@@ -13,6 +13,8 @@ from framework_jetstream.engine.verbs import Verb
 from framework_jetstream.stream.rules import limits_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from framework_jetstream.api.records import StreamConfig
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -55,16 +57,21 @@ class Evicted(Simulation):
         self.said.setdefault(target, []).append(payload)
 
     def store(self) -> None:
-        for number in range(MESSAGES):
+        end = self.published + MESSAGES
+        self.store_until(lambda: self.published >= end)
+        for _ in range(50):
+            self.turn()
+            self.round()
+            self.job()
+
+    def store_until(self, is_enough: Callable[[], bool]) -> None:
+        while not is_enough():
+            number = self.published
             subject = b"s.%d" % (number % SUBJECTS) if number < EARLY else b"s.9"
             header = REMOVED if subject == b"s.0" else b""
             message = (b"s.>", subject, b"r.%d" % number, header, payload_of(number))
             self.published += 1
             self.port.tell(1, [message])
-            self.turn()
-            self.round()
-            self.job()
-        for _ in range(50):
             self.turn()
             self.round()
             self.job()

@@ -119,7 +119,9 @@ def test_a_flipped_bit_in_a_plain_body_names_one_message():
 def test_blocks_are_compressed_where_it_is_worth_it():
     rng = random.Random(1)
     machine = StreamMachine(b"S", {})
-    for payload in [bytes(2000)] * 100 + [rng.randbytes(2000) for _ in range(100)] + [bytes(2000)] * 3000:
+    for payload in (
+        [bytes(2000)] * 100 + [rng.randbytes(2000) for _ in range(100)] + [bytes(2000)] * 3000
+    ):
         machine.publish(b"s", b"", payload, 7)
     data = machine.save(0, SALT, GROUP, FILE, coding=2)
     rows = machine.records()
@@ -127,7 +129,7 @@ def test_blocks_are_compressed_where_it_is_worth_it():
     bad[data.index(rows[150][3])] ^= 1
 
     assert read_segment(data, SALT, GROUP, FILE).messages == rows
-    # Noise is as long as it was, and so is what comes right behind it; all the rest is next to nothing.
+    # Noise is as long as it was, and so is what comes right behind it; the rest is next to nothing.
     assert 200_000 < len(data) < 200_000 + 33 * 65536 + 300_000
     assert check_damaged(bytes(bad), rows)[1] == {rows[150][0]}
 

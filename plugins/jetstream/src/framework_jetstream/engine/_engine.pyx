@@ -618,7 +618,7 @@ cdef class Engine:
 
         Args:
             jobs: Who does.
-            segment_bytes: A segment ends when it is so long.
+            segment_bytes: A segment ends when its messages have so many.
             small_bytes: A stream with no more is written to the log as a whole.
             cache_bytes: Bytes of messages that may stay in memory although a segment has them.
             scrub_bytes_per_s: Are read to see whether they are as they were written; 0: none.

@@ -134,6 +134,8 @@ cdef struct SegmentWriter:
     Buffer out
     uint64_t given
     # Bytes of the file before those in `out`: they were taken out of it.
+    uint64_t plain_bytes
+    # Of all bodies.
     Buffer body
     Buffer columns
     Buffer rows

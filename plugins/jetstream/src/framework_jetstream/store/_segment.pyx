@@ -238,6 +238,7 @@ cdef void segment_add(
     row.last_seq = seq
     row.count += 1
     writer.message_count += 1
+    writer.plain_bytes += length
 
 
 cdef void segment_rest(SegmentWriter* writer) noexcept nogil:

@@ -18,7 +18,7 @@ cdef struct Save:
     # The number of the first one that is written.
     uint64_t next_file
     uint64_t file_bytes
-    # A file ends when it is so long.
+    # A file ends when its messages have so many.
     uint64_t piece_bytes
     # `save_next` gives a file in pieces of so many bytes at least; 0: as a whole.
     int coding

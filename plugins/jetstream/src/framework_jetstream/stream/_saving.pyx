@@ -107,9 +107,37 @@ cdef void _plan_span(Save* save, uint64_t first_seq, uint64_t last_seq) noexcept
     _put(save, &save.plan, &row, sizeof(row))
 
 
-cdef void _plan(Save* save, uint64_t last_seq, const SegmentRow* rows, size_t row_count) noexcept nogil:
+cdef inline bint _reaches(const Block* block, uint64_t seq) noexcept nogil:
+    return block.count != 0 and block_last_seq(block) >= seq
+
+
+cdef bint _is_small(const Save* save, const Messages* messages, const SegmentRow* row, size_t* at) noexcept nogil:
+    """Whether a segment has little, or is to be written again in any case; how well it is compressed says nothing of that.
+
+    Args:
+        at: As `messages.block_begin` for the first segment; the number of a block that is not behind it.
+    """
+    cdef const Block* block
+    cdef uint64_t first, end, bytes = 0, most = save.file_bytes // SMALL_BELOW
+    cdef size_t next
+    while at[0] < messages.block_end and not _reaches(messages.blocks[at[0]].block, row.first_seq):
+        at[0] += 1
+    for next in range(at[0], messages.block_end):
+        block = messages.blocks[next].block
+        if block.first_seq > row.last_seq or bytes >= most:
+            break
+        if not _reaches(block, row.first_seq):
+            continue
+        first = max(block.first_seq, row.first_seq)
+        end = min(block_last_seq(block), row.last_seq) + 1
+        # Of a block that has messages of others as well, as much as its share of sequences is.
+        bytes += block.used * (end - first) // (block_last_seq(block) + 1 - block.first_seq)
+    return row.bytes == 0 or bytes < most
+
+
+cdef void _plan(Save* save, const Messages* messages, const SegmentRow* rows, size_t row_count) noexcept nogil:
     """Decide which segments stay, and what is to be written."""
-    cdef size_t at, run = 0
+    cdef size_t at, run = 0, block = messages.block_begin
     cdef uint64_t living, after = 0
     cdef uint32_t rewrites = 0
     cdef bint keeps = save.keeps_all
@@ -120,7 +148,7 @@ cdef void _plan(Save* save, uint64_t last_seq, const SegmentRow* rows, size_t ro
         if living == 0:
             continue
         is_sparse = living < rows[at].count // SPARSE_BELOW
-        if not keeps and (is_sparse or rows[at].bytes < save.file_bytes // SMALL_BELOW):
+        if not keeps and (is_sparse or _is_small(save, messages, &rows[at], &block)):
             rewrites += 1
             rewrites_sparse = rewrites_sparse or is_sparse
             keeps = rewrites == save.rewrites_max
@@ -130,7 +158,7 @@ cdef void _plan(Save* save, uint64_t last_seq, const SegmentRow* rows, size_t ro
             _put(save, &save.plan, &rows[at], sizeof(SegmentRow))
     save.leaves_sparse = rewrites_sparse and keeps_sparse
     # The last one is always written: it says what lives.
-    _plan_span(save, after + 1, max(after, last_seq))
+    _plan_span(save, after + 1, max(after, messages.last_seq))
 
 
 # ---- holding ---------------------------------------------------------------------------------------------------------------
@@ -180,7 +208,7 @@ cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t 
     if not save.has_failed:
         whole_write(stream, save.state)
     _take_runs(save, messages)
-    _plan(save, messages.last_seq, rows, row_count)
+    _plan(save, messages, rows, row_count)
     if row_count:
         _put(save, &save.sources, rows, row_count * sizeof(SegmentRow))
     save.number_end = messages.subjects.number_end
@@ -280,7 +308,7 @@ cdef uint64_t _write_span(
             if seq > span.last_seq:
                 return 0
             if entry.subject and seq >= first_seq:
-                if writer.message_count and segment_bytes(writer) + writer.columns.used >= save.file_bytes:
+                if writer.message_count and writer.plain_bytes + writer.columns.used >= save.file_bytes:
                     return seq
                 if _is_piece(save, writer) or not _have_bytes(save, held, reader):
                     return 0

@@ -164,6 +164,7 @@ cdef class StreamMachine:
         memset(&save, 0, sizeof(save))
         save.salt, save.group, save.next_file = salt, group, file
         save.file_bytes = row.bytes = <uint64_t> -1
+        save.keeps_all = True
         save.coding = coding
         row.file = row.first_seq = 1
         row.last_seq = after
