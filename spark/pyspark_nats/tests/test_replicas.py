@@ -121,9 +121,8 @@ def sequences(parts):
 
 
 def begun(asked, **request):
-    """Ask a server for an export; return what is said of it."""
-    with connection_to(asked) as connection:
-        return JetStream(connection).begin_export("S", {"seq": 1, **request})
+    """Ask a server for an export until it can be had; return what is said of it."""
+    return again(asked, lambda api: api.begin_export("S", {"seq": 1, **request}))
 
 
 def sent_since(cluster):
@@ -146,8 +145,8 @@ def test_each_replica_sends_tables(cluster):
         assert leader == begun(asked, server="n9")["server"]
     # What a replica may lack, who leads is asked for.
     for request in ({"up_to_seq": ROWS + 1}, {}):
-        with pytest.raises(ApiError) as refused:
-            begun(cluster[others[0]], server=others[0], **request)
+        with connection_to(cluster[others[0]]) as asking, pytest.raises(ApiError) as refused:
+            JetStream(asking).begin_export("S", {"seq": 1, "server": others[0], **request})
         assert UNAVAILABLE == refused.value.err_code
     found = [
         pa.Table.from_batches([
