@@ -131,6 +131,8 @@ cdef struct SegmentWriter:
     S2Encoder* encoder
     uint32_t left_alone
     # So many blocks are not to be tried.
+    bint has_shrunk
+    # The block before was worth it.
     Buffer out
     uint64_t given
     # Bytes of the file before those in `out`: they were taken out of it.

@@ -125,42 +125,47 @@ cdef void _end_times(SegmentWriter* writer) noexcept nogil:
     memcpy(written - sizeof(head), &head.crc, sizeof(uint32_t))
 
 
-cdef bint _shrinks(SegmentWriter* writer, size_t length) noexcept nogil:
-    """Whether the first bytes of the block that is being filled become so much less that reading them back may cost more."""
-    cdef size_t at = writer.out.used, coded_bytes
+cdef bint _encoded(SegmentWriter* writer, size_t length, size_t most) noexcept nogil:
+    """Write bodies of the block that is being filled, compressed; False: they have more than `most` bytes, or there is no memory."""
+    cdef size_t at = writer.out.used
     cdef void* into = buffer_add(&writer.out, NULL, s2_bound(length))
+    writer.has_failed = writer.has_failed or into == NULL
     if into == NULL:
-        writer.has_failed = True
         return False
-    coded_bytes = s2_encode(writer.encoder, S2_FAST, writer.body.chars, length, <char*> into)
+    writer.out.used = at + s2_encode(writer.encoder, S2_FAST, writer.body.chars, length, <char*> into)
+    if writer.out.used - at <= most:
+        return True
     writer.out.used = at
-    return coded_bytes * SHRINKS_TO <= length
+    return False
 
 
-cdef bint _is_worth_coding(SegmentWriter* writer) noexcept nogil:
-    if writer.coding == CODING_S2 or writer.row.used < SAMPLE_BYTES:
-        return writer.coding == CODING_S2
-    if writer.left_alone:
-        writer.left_alone -= 1
+cdef bint _shrinks(SegmentWriter* writer) noexcept nogil:
+    """Write the bodies of the block that is being filled, if they are worth it; what is not is found out by its first bytes."""
+    cdef size_t at = writer.out.used
+    if writer.left_alone or writer.row.used < SAMPLE_BYTES:
+        writer.left_alone -= writer.left_alone != 0
         return False
-    if not _shrinks(writer, SAMPLE_BYTES):
+    if not writer.has_shrunk and _encoded(writer, SAMPLE_BYTES, SAMPLE_BYTES // SHRINKS_TO):
+        writer.has_shrunk = True
+        writer.out.used = at
+    writer.has_shrunk = writer.has_shrunk and _encoded(writer, writer.row.used, writer.row.used // SHRINKS_TO)
+    if not writer.has_shrunk:
         writer.left_alone = LEFT_ALONE
-        return False
-    return True
+    return writer.has_shrunk
 
 
-cdef void _encode(SegmentWriter* writer) noexcept nogil:
-    """Write the bodies of the block that is being filled, compressed."""
+cdef void _code(SegmentWriter* writer) noexcept nogil:
+    """Write the bodies of the block that is being filled, compressed if they are to be or are worth it."""
     cdef BlockRow* row = &writer.row
     cdef size_t at = writer.out.used
-    cdef void* into = buffer_add(&writer.out, NULL, s2_bound(row.used))
-    if into == NULL:
-        writer.has_failed = True
-        return
-    row.coding = CODING_S2
-    row.stored = <uint32_t> s2_encode(writer.encoder, S2_FAST, writer.body.chars, row.used, <char*> into)
-    writer.out.used = at + row.stored
+    row.body_at = writer.given + at
+    if _encoded(writer, row.used, <size_t> -1) if writer.coding == CODING_S2 else _shrinks(writer):
+        row.coding = CODING_S2
+    else:
+        _put(writer, &writer.out, writer.body.chars, row.used)
+    row.stored = <uint32_t> (writer.out.used - at)
     row.body_crc = crc32c(0, writer.out.chars + at, row.stored)
+    writer.body.used = 0
 
 
 cdef void _end_block(SegmentWriter* writer) noexcept nogil:
@@ -171,14 +176,9 @@ cdef void _end_block(SegmentWriter* writer) noexcept nogil:
     row.stored = row.used
     row.coding = CODING_PLAIN
     if writer.coding != CODING_PLAIN:
-        row.body_at = writer.given + writer.out.used
-        if _is_worth_coding(writer):
-            _encode(writer)
-        else:
-            _put(writer, &writer.out, writer.body.chars, row.used)
-        writer.body.used = 0
-        if writer.has_failed:
-            return
+        _code(writer)
+    if writer.has_failed:
+        return
     row.columns_crc = crc32c(0, writer.columns.chars + row.columns_at, row.count * sizeof(ColumnEntry))
     _end_times(writer)
     _put(writer, &writer.rows, row, sizeof(BlockRow))
@@ -230,9 +230,11 @@ cdef void segment_add(
     entry.crc = crc32c(0, body, length)
     memcpy(&time_ns, body, sizeof(time_ns))
     _add_time(writer, time_ns)
-    _put(writer, &writer.out if writer.coding == CODING_PLAIN else &writer.body, body, length)
-    if writer.coding != CODING_S2:
+    if writer.coding == CODING_PLAIN:
+        _put(writer, &writer.out, body, length)
         row.body_crc = _joined(writer, row.body_crc, body, length, entry.crc)
+    else:
+        _put(writer, &writer.body, body, length)
     _put(writer, &writer.columns, &entry, sizeof(entry))
     row.used += length
     row.last_seq = seq
