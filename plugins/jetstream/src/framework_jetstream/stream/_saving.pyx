@@ -26,6 +26,7 @@ from framework_jetstream.store._segment cimport (
 )
 from framework_jetstream.store._subjects cimport AHEAD, SubjectText, subject_chars, subjects_expect, subjects_hold, subjects_release
 from framework_jetstream.stream._evicting cimport messages_lean
+from framework_jetstream.stream._messages cimport messages_place
 from framework_jetstream.stream._whole cimport whole_add, whole_size, whole_write
 
 cdef enum:
@@ -57,10 +58,14 @@ cdef void _add_run(Save* save, uint64_t first_seq, uint64_t count) noexcept nogi
 
 
 cdef void _take_runs(Save* save, const Messages* messages) noexcept nogil:
-    """Find out what lives. Cost: O(blocks), and O(messages) of blocks with holes."""
+    """Find out what lives. Cost: O(1) where nothing is missing between the first and the last; O(blocks), and O(messages) of blocks with
+    holes."""
     cdef size_t at
     cdef uint32_t index
     cdef Block* block
+    if messages.count and messages.count == messages.last_seq + 1 - messages.first_seq:
+        _add_run(save, messages.first_seq, messages.count)
+        return
     for at in range(messages.block_begin, messages.block_end):
         block = messages.blocks[at].block
         if block.live == block.count and block.places == NULL:
@@ -107,37 +112,25 @@ cdef void _plan_span(Save* save, uint64_t first_seq, uint64_t last_seq) noexcept
     _put(save, &save.plan, &row, sizeof(row))
 
 
-cdef inline bint _reaches(const Block* block, uint64_t seq) noexcept nogil:
-    return block.count != 0 and block_last_seq(block) >= seq
-
-
-cdef bint _is_small(const Save* save, const Messages* messages, const SegmentRow* row, size_t* at) noexcept nogil:
-    """Whether a segment has little, or is to be written again in any case; how well it is compressed says nothing of that.
-
-    Args:
-        at: As `messages.block_begin` for the first segment; the number of a block that is not behind it.
-    """
+cdef bint _is_small(const Save* save, Messages* messages, const SegmentRow* row) noexcept nogil:
+    """Whether a segment has little, or is to be written again in any case; how well it is compressed says nothing of that."""
     cdef const Block* block
     cdef uint64_t first, end, bytes = 0, most = save.file_bytes // SMALL_BELOW
-    cdef size_t next
-    while at[0] < messages.block_end and not _reaches(messages.blocks[at[0]].block, row.first_seq):
-        at[0] += 1
-    for next in range(at[0], messages.block_end):
-        block = messages.blocks[next].block
-        if block.first_seq > row.last_seq or bytes >= most:
-            break
-        if not _reaches(block, row.first_seq):
-            continue
-        first = max(block.first_seq, row.first_seq)
-        end = min(block_last_seq(block), row.last_seq) + 1
-        # Of a block that has messages of others as well, as much as its share of sequences is.
-        bytes += block.used * (end - first) // (block_last_seq(block) + 1 - block.first_seq)
+    cdef size_t at = messages_place(messages, row.first_seq)
+    while at < messages.block_end and messages.blocks[at].block.first_seq <= row.last_seq and bytes < most:
+        block = messages.blocks[at].block
+        if block.count and block_last_seq(block) >= row.first_seq:
+            first = max(block.first_seq, row.first_seq)
+            end = min(block_last_seq(block), row.last_seq) + 1
+            # Of a block that has messages of others as well, as much as its share of sequences is.
+            bytes += block.used * (end - first) // (block_last_seq(block) + 1 - block.first_seq)
+        at += 1
     return row.bytes == 0 or bytes < most
 
 
-cdef void _plan(Save* save, const Messages* messages, const SegmentRow* rows, size_t row_count) noexcept nogil:
+cdef void _plan(Save* save, Messages* messages, const SegmentRow* rows, size_t row_count) noexcept nogil:
     """Decide which segments stay, and what is to be written."""
-    cdef size_t at, run = 0, block = messages.block_begin
+    cdef size_t at, run = 0
     cdef uint64_t living, after = 0
     cdef uint32_t rewrites = 0
     cdef bint keeps = save.keeps_all
@@ -148,7 +141,7 @@ cdef void _plan(Save* save, const Messages* messages, const SegmentRow* rows, si
         if living == 0:
             continue
         is_sparse = living < rows[at].count // SPARSE_BELOW
-        if not keeps and (is_sparse or _is_small(save, messages, &rows[at], &block)):
+        if not keeps and (is_sparse or _is_small(save, messages, &rows[at])):
             rewrites += 1
             rewrites_sparse = rewrites_sparse or is_sparse
             keeps = rewrites == save.rewrites_max
@@ -176,26 +169,28 @@ cdef void _hold_block(Save* save, Block* block) noexcept nogil:
 
 
 cdef void _hold(Save* save, Messages* messages) noexcept nogil:
-    """Hold the blocks that have messages to be written."""
+    """Hold the blocks that have messages to be written, each once."""
     cdef const SegmentRow* plan = <const SegmentRow*> save.plan.chars
-    cdef size_t at, span = 0, count = save.plan.used // sizeof(SegmentRow)
+    cdef size_t at = messages.block_begin, span
     cdef Block* block
     save.held = <HeldBlock*> malloc((messages.block_end - messages.block_begin + 1) * sizeof(HeldBlock))
     save.has_failed = save.has_failed or save.held == NULL
     if save.has_failed:
         return
-    for at in range(messages.block_begin, messages.block_end):
-        block = messages.blocks[at].block
-        if block.live == 0:
+    for span in range(save.plan.used // sizeof(SegmentRow)):
+        if plan[span].file:
             continue
-        while span < count and (plan[span].file or plan[span].last_seq < block.first_seq):
-            span += 1
-        if span < count and block_last_seq(block) >= plan[span].first_seq:
-            _hold_block(save, block)
+        at = max(at, messages_place(messages, plan[span].first_seq))
+        while at < messages.block_end and messages.blocks[at].block.first_seq <= plan[span].last_seq:
+            block = messages.blocks[at].block
+            if block.live and block_last_seq(block) >= plan[span].first_seq:
+                _hold_block(save, block)
+            at += 1
 
 
 cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t row_count) noexcept nogil:
-    """Take a stream as it is now; False: no memory, and it is not held. Cost: O(blocks + subjects).
+    """Take a stream as it is now; False: no memory, and it is not held. Cost: O(segments + subjects + what is to be written), and that of
+    `_take_runs`.
 
     Args:
         save: Zeros, but for its first fields up to `keeps_all`.
