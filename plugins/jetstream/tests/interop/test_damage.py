@@ -10,6 +10,8 @@ from urllib.error import HTTPError
 
 import pytest
 
+from framework.wire._crc32c import checksum
+
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 MESSAGES = 9
 
@@ -111,8 +113,6 @@ def test_a_torn_end_is_no_damage(filled, start, log_in):
 def test_a_folder_that_is_in_use_and_one_of_a_newer_version_stop_the_start(
     filled, fleet, tmp_path, start
 ):
-    from framework.wire._crc32c import checksum  # noqa: PLC0415
-
     command = [*fleet.program("ours"), "-p", "-1", "-js", "-sd", str(tmp_path), *PLUGIN]
     server = start()
     locked = subprocess.run(command, check=False, capture_output=True, text=True).stderr

@@ -19,6 +19,8 @@ import psutil
 import pytest
 from framework_jetstream.log import Kind, Log, LogThread, NewerVersionError
 
+from framework.wire._crc32c import checksum
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -310,8 +312,6 @@ def test_a_folder_is_of_one_log(tmp_path: Path) -> None:
 
 
 def test_what_a_newer_version_wrote_is_left_alone(tmp_path: Path) -> None:
-    from framework.wire._crc32c import checksum  # noqa: PLC0415
-
     written(tmp_path, b"one")
     [file] = (it for it in sorted(tmp_path.glob("*.log"))[:1])
     data = bytearray(file.read_bytes())
