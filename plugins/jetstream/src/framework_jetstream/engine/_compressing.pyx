@@ -11,20 +11,17 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from framework.wire._s2 cimport S2_FAST, s2_bound, s2_decode_stream, s2_encode, s2_encoder_free, s2_encoder_new
+from framework_jetstream.engine._groups cimport group_is_shared
 from framework_jetstream.engine._message_entries cimport BatchHead
 from framework_jetstream.log._record cimport BATCH, COMPRESSED, PartHead
 from framework_jetstream.raft._hibernation cimport members_take
-from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.store._segment cimport Buffer, buffer_add
+from framework_jetstream.store._trial cimport SAMPLE_BYTES, trial_end, trial_waits
 
 cdef enum:
     PLAIN_BYTES_MAX = 1 << 23
-    SAMPLE_BYTES = 4096
-    # Of entries that have four times as many.
     SHRINKS_TO = 2
-    # A half of it, or it stays as it is.
-    LEFT_ALONE = 31
-    # Entries of a stream after one that does not.
+    # A half of it, or an entry stays as it is.
     KEPT_BYTES_MAX = 1 << 21
     # Of each of the buffers, from one entry to the next.
 
@@ -60,13 +57,17 @@ cdef bint _sample_shrinks(Engine* engine, const LogPart* pieces, uint32_t count)
     return coded != NULL and s2_encode(engine.compressor.encoder, S2_FAST, sample, used, coded) * SHRINKS_TO <= used
 
 
-cdef uint64_t _encoded(Engine* engine, const LogPart* pieces, uint32_t count, uint64_t length) noexcept nogil:
-    """Compress messages, of which there are `length` bytes and a piece ends each; return how many bytes that are; 0: too many."""
+cdef uint64_t _encoded(Engine* engine, const LogPart* pieces, uint32_t count, uint64_t length, bint has_shrunk) noexcept nogil:
+    """Compress messages, of which there are `length` bytes and a piece ends each; return how many bytes that are; 0: too many.
+
+    Args:
+        has_shrunk: Their first bytes need not be tried.
+    """
     cdef uint64_t used = 0, coded_bytes
     cdef uint32_t at, message = 0
     cdef char* plain = _emptied(&engine.compressor.plain, length)
     cdef char* coded
-    if length >= 4 * SAMPLE_BYTES and not _sample_shrinks(engine, pieces, count):
+    if not has_shrunk and length >= 4 * SAMPLE_BYTES and not _sample_shrinks(engine, pieces, count):
         return 0
     coded = _emptied(&engine.compressor.coded, s2_bound(length))
     if plain == NULL or coded == NULL:
@@ -91,12 +92,9 @@ cdef bint batch_compress(Engine* engine, Slot* slot, CompressedBatch* into) noex
     cdef const LogPart* pieces = slot.staging.pieces + 1
     cdef uint32_t at, count = slot.staging.piece_count - 1
     cdef uint64_t coded_bytes
-    if slot.group.replica == NULL or slot.staging.bytes < engine.compressed_from or slot.staging.bytes > PLAIN_BYTES_MAX:
+    if slot.staging.bytes < engine.compressed_from or slot.staging.bytes > PLAIN_BYTES_MAX:
         return False
-    if members_now(slot.group.replica.raft).count < 2 or not members_take(slot.group.replica.raft, COMPRESSED):
-        return False
-    if slot.staging.left_alone:
-        slot.staging.left_alone -= 1
+    if not group_is_shared(slot.group) or not members_take(slot.group.replica.raft, COMPRESSED) or trial_waits(&slot.staging.trial):
         return False
     if engine.compressor.encoder == NULL:
         engine.compressor.encoder = s2_encoder_new()
@@ -110,9 +108,8 @@ cdef bint batch_compress(Engine* engine, Slot* slot, CompressedBatch* into) noex
     if into.head.length > PLAIN_BYTES_MAX:
         # Nobody would read it: of short messages the heads are longer than they are.
         return False
-    coded_bytes = _encoded(engine, pieces, count, into.head.length)
-    if coded_bytes == 0:
-        slot.staging.left_alone = LEFT_ALONE
+    coded_bytes = _encoded(engine, pieces, count, into.head.length, slot.staging.trial.has_shrunk)
+    if not trial_end(&slot.staging.trial, coded_bytes != 0):
         return False
     into.parts[0].chars = <const char*> &into.head
     into.parts[0].length = sizeof(CompressedHead)

@@ -4,6 +4,8 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
 from framework_jetstream.engine._state cimport Command, ConsumerSlot, Engine, Group, Proposal, Slot
 from framework_jetstream.log._log cimport LogPart
+from framework_jetstream.raft._members cimport members_now
+from framework_jetstream.raft._state cimport RaftMembers
 
 
 cdef enum Carried:
@@ -44,6 +46,12 @@ cdef inline bint group_leads(const Group* group) noexcept nogil:
 cdef inline bint group_speaks(const Engine* engine, const Group* group) noexcept nogil:
     """Whether the world hears of what this server applies of a group: not again, and by one server only."""
     return not engine.is_replaying and group_leads(group)
+
+
+cdef inline bint group_is_shared(const Group* group) noexcept nogil:
+    """Whether several servers have what a group has: then others have what a flipped bit takes here."""
+    cdef const RaftMembers* members = members_now(group.replica.raft) if group.replica != NULL else NULL
+    return members != NULL and members.count > 1
 
 
 cdef inline uint64_t group_next_index(const Group* group) noexcept nogil:

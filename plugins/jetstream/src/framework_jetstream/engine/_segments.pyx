@@ -22,7 +22,7 @@ from libc.string cimport memcpy, memset
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._arrivals cimport arrival_leave, arrival_let_go, arrival_written
 from framework_jetstream.engine._chains cimport chain_push, chain_take
-from framework_jetstream.engine._groups cimport STATUS_NOT_THERE
+from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_is_shared
 from framework_jetstream.engine._loading cimport load_leave
 from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._pieces cimport pieces_hold_bytes
@@ -36,7 +36,6 @@ from framework_jetstream.log._committed cimport log_first_in_use
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_make_room
-from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.replication._replica_log cimport placed_at
 from framework_jetstream.replication._replicas cimport (
     Replica, replica_can_snapshot, replica_log_bytes, replica_restate, replica_snapshot,
@@ -219,9 +218,7 @@ cdef int _coding(const Slot* slot) noexcept nogil:
     """How bodies are to be stored: a flipped bit takes all messages of a block that is compressed, which only others have."""
     if slot.stream.limits.is_compressed:
         return CODING_S2
-    if slot.group.replica == NULL or members_now(slot.group.replica.raft).count < 2:
-        return CODING_PLAIN
-    return CODING_EITHER
+    return CODING_EITHER if group_is_shared(slot.group) else CODING_PLAIN
 
 
 cdef void segments_save(Engine* engine, Slot* slot, bint is_synced) noexcept nogil:

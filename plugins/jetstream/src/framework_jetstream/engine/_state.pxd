@@ -21,6 +21,7 @@ from framework_jetstream.store._block cimport HeldBlock
 from framework_jetstream.store._bodies cimport SegmentFiles
 from framework_jetstream.store._segment cimport Buffer, SegmentReader, SegmentRow
 from framework_jetstream.store._segment_moving cimport SegmentPlace
+from framework_jetstream.store._trial cimport Trial
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, Stream
 from framework_jetstream.stream._messages cimport Messages
@@ -554,8 +555,8 @@ cdef struct Staging:
     # As a proposal has them.
     size_t reply_length
     size_t reply_room
-    uint8_t left_alone
-    # So many entries are not to be compressed.
+    Trial trial
+    # Of entries that are compressed.
 
 
 cdef struct Request:

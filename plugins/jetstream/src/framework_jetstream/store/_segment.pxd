@@ -17,6 +17,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from framework.wire._s2_tables cimport S2Encoder
 from framework_jetstream.log._record cimport place_sum
+from framework_jetstream.store._trial cimport Trial
 
 cdef enum:
     SEGMENT_VERSION = 1
@@ -129,10 +130,8 @@ cdef struct SegmentWriter:
     bint has_failed
     # No memory.
     S2Encoder* encoder
-    uint32_t left_alone
-    # So many blocks are not to be tried.
-    bint has_shrunk
-    # The block before was worth it.
+    Trial trial
+    # Of its blocks.
     Buffer out
     uint64_t given
     # Bytes of the file before those in `out`: they were taken out of it.

@@ -14,6 +14,7 @@ from framework.wire._s2 cimport S2_FAST, s2_bound, s2_decode_stream, s2_encode, 
 from framework_jetstream.log._record cimport head_sum, rounded
 from framework_jetstream.store._block cimport HAS_HEADER
 from framework_jetstream.store._lean cimport time_run_put, time_run_take
+from framework_jetstream.store._trial cimport SAMPLE_BYTES, trial_end, trial_waits
 
 cdef enum:
     CRC_AT = 8  # in SegmentHead and SegmentEnd
@@ -23,12 +24,8 @@ cdef enum:
     # Of a body: the sum of a shorter one is made as soon as it is joined.
     RUN_BYTES_MAX = 20
     # Of two varints.
-    SAMPLE_BYTES = 4096
-    # Of a block: a shorter one is not tried.
     SHRINKS_TO = 4
     # A quarter of it, or the block stays as it is.
-    LEFT_ALONE = 31
-    # Blocks of a file after one that does not.
 
 
 cdef void* buffer_add(Buffer* buffer, const void* source, size_t length) noexcept nogil:
@@ -140,18 +137,14 @@ cdef bint _encoded(SegmentWriter* writer, size_t length, size_t most) noexcept n
 
 
 cdef bint _shrinks(SegmentWriter* writer) noexcept nogil:
-    """Write the bodies of the block that is being filled, if they are worth it; what is not is found out by its first bytes."""
+    """Write the bodies of the block that is being filled, if they are worth it: not those of one that is shorter than a sample."""
     cdef size_t at = writer.out.used
-    if writer.left_alone or writer.row.used < SAMPLE_BYTES:
-        writer.left_alone -= writer.left_alone != 0
+    cdef bint is_tried
+    if writer.row.used < SAMPLE_BYTES or trial_waits(&writer.trial):
         return False
-    if not writer.has_shrunk and _encoded(writer, SAMPLE_BYTES, SAMPLE_BYTES // SHRINKS_TO):
-        writer.has_shrunk = True
-        writer.out.used = at
-    writer.has_shrunk = writer.has_shrunk and _encoded(writer, writer.row.used, writer.row.used // SHRINKS_TO)
-    if not writer.has_shrunk:
-        writer.left_alone = LEFT_ALONE
-    return writer.has_shrunk
+    is_tried = writer.trial.has_shrunk or _encoded(writer, SAMPLE_BYTES, SAMPLE_BYTES // SHRINKS_TO)
+    writer.out.used = at
+    return trial_end(&writer.trial, is_tried and _encoded(writer, writer.row.used, writer.row.used // SHRINKS_TO))
 
 
 cdef void _code(SegmentWriter* writer) noexcept nogil:
