@@ -18,6 +18,7 @@ from plugins.jetstream.tests.interop import shared_clusters as shared
 from plugins.jetstream.tests.interop.shared_streams import (
     fill,
     is_whole,
+    led_by,
     made,
     step_down,
     stored,
@@ -67,6 +68,21 @@ def backup(tmp_path):
         return Path(folder, "stream.tar.s2").read_bytes()
 
     return go
+
+
+def test_who_restored_a_stream_lets_others_lead_it_as_soon_as_they_can(clusters, api_of, backup):
+    servers = clusters(OURS)
+    api = api_of(servers["n1"])
+    fill(api, "NEW", **KINDS["R3"])
+    backup("backup", servers["n1"], "NEW")
+    assert api("STREAM.DELETE.NEW")["success"]
+    backup("restore", servers["n1"])
+    before = led_by(api, "STREAM", "NEW")
+
+    # At first it is there alone.
+    assert api("STREAM.LEADER.STEPDOWN.NEW")["success"]
+    shared.until(lambda: led_by(api, "STREAM", "NEW") not in {None, before})
+    assert api("STREAM.DELETE.NEW")["success"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -102,7 +102,9 @@ class ClusterApi:
         self._streams, self._accounts = StreamRequests(office), AccountRequests(office)
         self._moves = MoveRequests(office)
         self._restores = RestoreRequests(office, self._streams, send)
-        self._leadership = Leadership(view=view, book=book, host=host, ask=ask)
+        self._leadership = Leadership(
+            view=view, book=book, host=host, ask=ask, set_aside=self._set_aside, later=later
+        )
         self._handlers = _handlers(office, self._streams, self._accounts, self._restores)
 
     def take(self, request: JetStream.ApiRequest) -> None:

@@ -419,10 +419,8 @@ class Consumer(Component):
             if told.status in _RESET_REFUSALS:
                 error = failure(ErrCode.CONSUMER_INVALID_RESET, err=_RESET_REFUSALS[told.status])
                 request.reply.set(refused("consumer_reset", error.error))
-                return
-            info = plain(info_of(self._entry, told, self._clock()))
-            fields = {**info, "reset_seq": told.numbers[12]}
-            request.reply.set(answer("consumer_reset", fields))
+            else:
+                self._say("consumer_reset", request.reply, told, reset_seq=told.numbers[12])
 
         self._ask(Verb.RESET_CONSUMER, finish, numbers=(wanted.seq,))
 
@@ -492,7 +490,7 @@ class Consumer(Component):
 
     # -- saying how it is ------------------------------------------------------------------------
 
-    def _say(self, kind: str, reply: Reply[bytes | None], told: EngineAnswer) -> None:
+    def _say(self, kind: str, reply: Reply[bytes | None], told: EngineAnswer, **more: int) -> None:
         entry = self._entry
         if told.status:  # another server leads it by now
             reply.set(refused(kind, failure(ErrCode.CLUSTER_NOT_AVAILABLE).error))
@@ -503,7 +501,7 @@ class Consumer(Component):
             asset = (entry.stream.account, entry.stream_name, entry.config.name)
             state = (group.numbers, group.data) if group is not None else None
             info.cluster = self._host.cluster_of(asset, state, entry.leads_since_ns)
-            reply.set(answer(kind, plain(info)))
+            reply.set(answer(kind, {**plain(info), **more}))
 
         if entry.replicas:
             self._ask(Verb.GROUP_STATE, say, numbers=(GroupOf.CONSUMER,))

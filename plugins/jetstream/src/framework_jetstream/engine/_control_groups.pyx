@@ -10,11 +10,12 @@ from libc.string cimport memcpy
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._doubts cimport doubts_answered
 from framework_jetstream.engine._groups cimport (
-    CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, STATUS_NOT_THERE, group_close, group_made, group_opened,
-    group_propose, refused_as,
+    CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_NOW, STATUS_NOT_STORED, STATUS_NOT_THERE, group_close, group_made,
+    group_opened, group_propose, refused_as,
 )
 from framework_jetstream.engine._peers cimport peer_linked
 from framework_jetstream.engine._replicated cimport replicated_join
+from framework_jetstream.engine._segments cimport files_are_needed
 from framework_jetstream.engine._state cimport (
     CHANGE_MEMBER, CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_SAVE, EVENT_STATE,
     GROUP_STATE, LINK_PEER, NAME_CONSUMERS, OPEN_GROUP,
@@ -24,12 +25,11 @@ from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.raft._catching_up cimport is_fetching
 from framework_jetstream.raft._changes cimport change_members
-from framework_jetstream.raft._elections cimport transfer_begin
+from framework_jetstream.raft._elections cimport transfer_begin, was_just_handed_over
 from framework_jetstream.raft._entries cimport log_last_term
 from framework_jetstream.raft._members cimport members_now
-from framework_jetstream.engine._segments cimport files_are_needed
 from framework_jetstream.raft._raft cimport raft_set_aside
-from framework_jetstream.raft._state cimport LEADER, Raft, RaftMembers
+from framework_jetstream.raft._state cimport LEADER, REFUSED_MEMBERS, Raft, RaftMembers
 from framework_jetstream.replication._replicas cimport replica_snapshot
 from framework_jetstream.replication._schedule cimport replica_touch
 
@@ -268,8 +268,15 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
         answer_made(engine, command.id, 0, 0)
     elif command.verb == CHANGE_MEMBER:
         return _change_member(engine, group.replica.raft, command)
-    elif transfer_begin(group.replica.raft, <uint64_t> command.numbers[1]):
-        answer_made(engine, command.id, 0, 0)
     else:
-        answer_made(engine, command.id, STATUS_NOT_LEADER, 0)
+        answer_made(engine, command.id, _step_down(group.replica.raft, <uint64_t> command.numbers[1], command.numbers[2] != 0), 0)
     return CARRIED_OUT
+
+
+cdef int _step_down(Raft* raft, uint64_t to, bint is_asked) noexcept nogil:
+    """Let another server lead, 0: whoever has most; return a status."""
+    if is_asked and not to and was_just_handed_over(raft):
+        return 0
+    if transfer_begin(raft, to):
+        return 0
+    return STATUS_NOT_NOW if raft.refused == REFUSED_MEMBERS else STATUS_NOT_LEADER

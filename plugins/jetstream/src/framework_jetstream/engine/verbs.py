@@ -11,6 +11,8 @@ NOT_LEADER: Final = 16
 """Another server leads what it is about; or did, and nobody knows whether it was done."""
 OFFLINE: Final = 17
 """What is wanted is with a storage kind that fails."""
+NOT_NOW: Final = 18
+"""Other servers can't have it, too, for now, or lead it."""
 CONTROL_GROUP: Final = 1
 """The number by which the engine knows the one control group that there is: the meta group."""
 NOT_STORED: Final = "no space left on device"
@@ -102,7 +104,8 @@ class Verb(IntEnum):
     elected; behind them server, match, ticks since it was heard, and whether it votes, of each
     member."""
     STEP_DOWN = 117
-    """Of what: a `GroupOf`; to whom, 0: to whoever has most."""
+    """Of what: a `GroupOf`; to whom, 0: to whoever has most; whether somebody has asked all
+    servers: then one to which it was handed over a moment ago goes on."""
     CHANGE_MEMBER = 118
     """Of what: a `GroupOf`; a `Change` of `raft.records`, and of whom. The answer has the index of
     the entry; one that is refused has a `Refused` there."""

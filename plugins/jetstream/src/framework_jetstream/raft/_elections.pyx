@@ -97,6 +97,7 @@ cdef void resume(Raft* raft) noexcept nogil:
 
 cdef void _stand_now(Raft* raft, int flags) noexcept nogil:
     become_candidate(raft)
+    raft.is_handed_over = flags & TRANSFER != 0
     _ask(raft, VOTE, flags)
 
 
@@ -188,6 +189,14 @@ cdef void timeout_told(Raft* raft, const RaftMessage* message) noexcept nogil:
         return
     if raft.role == FOLLOWER and raft.leader == message.sender:
         _stand_now(raft, TRANSFER)
+
+
+cdef bint was_just_handed_over(Raft* raft) noexcept nogil:
+    """Return whether a leader leads since so little time, as the one before wanted it, that who asks it to let another one lead may have
+    meant that one: all servers hear such a request, one after the other.
+    """
+    raft_catch_up(raft)
+    return raft.role == LEADER and raft.is_handed_over and raft.elapsed < raft.settings.election_ticks // 2
 
 
 cdef bint transfer_begin(Raft* raft, uint64_t to) noexcept nogil:

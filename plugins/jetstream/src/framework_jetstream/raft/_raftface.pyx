@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._digests cimport Digests, digests_begin, digests_keep
-from framework_jetstream.raft._elections cimport resume, stand, transfer_begin
+from framework_jetstream.raft._elections cimport resume, stand, transfer_begin, was_just_handed_over
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
 from framework_jetstream.raft._hibernation cimport beat_received, pair_beat, server_beats, server_begin
 from framework_jetstream.raft._losses cimport raft_lose
@@ -447,6 +447,11 @@ cdef class RaftGroup:
     def transferee(self) -> int:
         """Who is to lead, as its leader wants it; 0: it goes on."""
         return self.raft.transferee
+
+    @property
+    def was_just_handed_over(self) -> bool:
+        """Whether it leads since less than half an election timeout, as the leader before wanted it."""
+        return was_just_handed_over(self.raft)
 
     @property
     def may_begin_anew(self) -> bool:

@@ -355,6 +355,7 @@ cdef struct Raft:
     bint holds_writes  # the caller has no room for one: no Ready has a write
     # A leader.
     uint64_t term_index  # its first entry
+    bint is_handed_over  # the one before wanted that it leads; also as a candidate
     uint64_t round
     uint64_t round_ticks[ROUNDS_MAX]
     uint64_t transferee  # 0: leadership stays
