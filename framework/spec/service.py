@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from framework.dataplane.link import LinkId
 from framework.spec._checks import check, check_function, check_name, check_queue, check_subject
@@ -25,6 +26,8 @@ class ServiceRequest(Struct, frozen=True, kw_only=True):
     payload: bytes
     link: LinkId = 0
     """Where it came from: a client of this server, or another server; 0: this server itself."""
+    came_ns: int = field(default_factory=time.monotonic_ns)
+    """When it came, by the monotonic clock: it may have waited since."""
 
     @property
     def headers(self) -> Mapping[str, tuple[str, ...]]:

@@ -442,7 +442,10 @@ cdef class Batch:
         return self._row(index).tag
 
     def arrived_ns(self, index: int) -> int:
-        """Return when message `index` of a tap that watches has come: the begin of that turn by the monotonic clock, to a microsecond."""
+        """Return when message `index` has come: the begin of that turn by the monotonic clock, to a microsecond.
+
+        Of a tap that does not watch it is when the first of the batch came.
+        """
         return row_arrived(self.batch, self._row(index))
 
     def kind(self, index: int) -> int:

@@ -25,6 +25,9 @@ class Arrival(Struct, frozen=True):
     payload: bytes
     link: LinkId
     """Where it came from: a client, or a route."""
+    came_ns: int
+    """When the plane took it, by the monotonic clock; some later ones have the time of the first
+    that waited with them."""
 
 
 class Listening:
@@ -81,6 +84,7 @@ def _hand_on(receive: Callable[[list[Arrival]], None], batch: Batch) -> None:
             header=bytes(batch.header(index)),
             payload=bytes(batch.payload(index)),
             link=batch.link(index),
+            came_ns=batch.arrived_ns(index),
         )
         for index in range(len(batch))
     ])

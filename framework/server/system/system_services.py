@@ -169,6 +169,7 @@ class SystemServices(Component):
             header=arrival.header,
             payload=arrival.payload,
             link=arrival.link,
+            came_ns=arrival.came_ns,
         )
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):

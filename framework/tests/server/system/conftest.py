@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
 
+ARRIVED_NS = 1_000
+
+
 class Batch:
     """Messages as the plane hands them on."""
 
@@ -42,6 +45,9 @@ class Batch:
 
     def link(self, _index: int) -> int:
         return self._link
+
+    def arrived_ns(self, index: int) -> int:
+        return ARRIVED_NS + index
 
 
 class FakeServer:
@@ -112,6 +118,6 @@ def stamp(server: Any) -> ServerStamp:
 def arrival() -> Any:
     def make(document: object, subject: str = "s", reply: str = "", link: int = 1) -> Arrival:
         payload = document if isinstance(document, bytes) else json.dumps(document).encode()
-        return Arrival(subject, reply, b"", payload, link)
+        return Arrival(subject, reply, b"", payload, link, ARRIVED_NS)
 
     return make

@@ -58,6 +58,22 @@ def service(answer: Any, **changes: Any) -> ServiceSpec:
     return ServiceSpec(**{"name": "svc", "subject": "svc", "answer": answer, **changes})
 
 
+def test_a_request_says_when_it_came(server: Any, stamp: ServerStamp) -> None:
+    came_ns = []
+
+    async def answer(request: Any) -> None:
+        came_ns.append(request.came_ns)
+
+    async def run() -> None:
+        async with serving(server, stamp, service(answer)):
+            server.deliver("svc", REQUEST, REQUEST)
+            await turns()
+
+    asyncio.run(run())
+
+    assert came_ns == [1_000, 1_001]
+
+
 def test_a_request_is_answered_in_the_account_of_the_service(
     server: Any, stamp: ServerStamp
 ) -> None:

@@ -128,6 +128,8 @@ class JetStream(Component):
         """Headers of the answer."""
         archived: tuple[ArchivedConsumer, ...] = ()
         """Consumers of other servers, for an archive."""
+        came_ns: int = field(default_factory=time.monotonic_ns)
+        """As of a `ServiceRequest`."""
 
         @property
         def account(self) -> str:

@@ -347,6 +347,7 @@ async def _answer(server: ServerContext, request: ServiceRequest) -> ServiceAnsw
         headers=headers,
         reply=reply,
         subject=request.reply,
+        came_ns=request.came_ns,
     )
     if cluster is not None:
         from framework_jetstream.cluster.meta_group import (  # noqa: PLC0415 - who shares streams

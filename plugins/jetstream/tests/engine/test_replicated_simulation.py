@@ -280,29 +280,6 @@ def test_a_consumer_is_led_elsewhere_where_its_stream_has_left(members: int) -> 
     assert led_consumer(cluster) is not gone
 
 
-@pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "told"])
-def test_a_request_that_the_next_leader_hears_too_moves_a_group_once(*, is_asked: bool) -> None:
-    cluster = ReplicatedCluster(1, hides=True)
-    cluster.loss = cluster.replay = cluster.straggle = 0
-    for server in cluster.servers.values():
-        cluster.start(server.id)
-    assert cluster.run_until(5000, lambda: bool(cluster.leaders()))
-    cluster.run_until(cluster.now_ms + 2000)
-    [first] = cluster.leaders()
-    request = (Verb.STEP_DOWN, GroupOf.STREAM, 0, is_asked)
-
-    def moves(leader: ReplicatedServer) -> bool:
-        assert cluster.answer_of(leader, *request)[0] == 0
-        return cluster.run_until(
-            cluster.now_ms + 1000, lambda: any(it is not leader for it in cluster.leaders())
-        )
-
-    assert moves(first)
-    [second] = cluster.leaders()
-    assert moves(second) != is_asked
-    assert moves(cluster.leaders()[0])
-
-
 def change(
     cluster: ReplicatedCluster, leader: ReplicatedServer, of: GroupOf, how: Change, server: int
 ) -> bool:

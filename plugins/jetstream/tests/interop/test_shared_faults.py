@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import pytest
 
@@ -135,6 +136,35 @@ def test_who_steps_leaders_down_without_end_loses_nothing(fleet, tmp_path, conne
             continue  # it may be stored all the same
     assert acknowledged == sorted(set(acknowledged))
     assert shared.until(lambda: api("STREAM.INFO.S").get("state"))["messages"] >= acknowledged[-1]
+
+
+def lead(api, name):
+    """Let a server lead the stream."""
+    while led_by(api, "STREAM", "S") != name:
+        api("STREAM.LEADER.STEPDOWN.S", {"placement": {"preferred": name}})
+
+
+def test_a_purge_is_not_done_again_by_a_server_that_was_paused_and_leads_next(
+    fleet, tmp_path, connect
+):
+    servers = shared.start(fleet, tmp_path)
+    api = connect(servers["n1"], timeout_s=20.0)
+    assert "error" not in api("STREAM.CREATE.S", STREAM)
+    for _ in range(8):  # it was in one of three
+        lead(api, "n2")
+        inbox = api.requests.listen()
+        servers["n3"].signal(signal.SIGSTOP)
+        try:
+            for _ in range(20):
+                api.requests.publish("$JS.API.STREAM.PURGE.S", inbox, b"", ())
+            assert all(json.loads(api.requests.heard(inbox)[1])["success"] for _ in range(20))
+            assert "seq" in json.loads(api.requests.ask("s.it", b"it")[1])
+            wanted = {"placement": {"preferred": "n3"}}
+            api.requests.request("$JS.API.STREAM.LEADER.STEPDOWN.S", wanted, inbox)
+        finally:
+            servers["n3"].signal(signal.SIGCONT)
+        lead(api, "n3")
+        assert api("STREAM.INFO.S")["state"]["messages"] == 1
 
 
 @pytest.mark.parametrize("leads", [False, True], ids=["a follower", "the meta leader"])

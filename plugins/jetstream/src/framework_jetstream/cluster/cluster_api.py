@@ -33,7 +33,6 @@ from framework_jetstream.meta.answering import LATE_NS, Part, View, part_of, ver
 from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.meta.peers import peer_of
 from framework_jetstream.meta.view import group_state
-from framework_jetstream.stream.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +58,7 @@ _READS: Final = frozenset({
     "stream_names",
 })
 """Who leads only since a request came answers none but these: others may have been carried out."""
+_BEFORE: Final = "whoever led when the request came"
 
 
 class ClusterApi:
@@ -114,12 +114,12 @@ class ClusterApi:
         is_system = request.tokens[0] in SYSTEM_WORDS
         try:
             if found is not None and is_move(request, self._host.system_account()):
-                self._only_leader()
+                self._only_leader(request, kind)
                 self._moves.take(request, found)
             elif request.account == self._host.system_account():
                 self._take_of_system(request, found)
             elif found is None or is_system:
-                self._only_leader()
+                self._only_leader(request, kind)
                 raise failure(ErrCode.BAD_REQUEST)
             else:
                 self._dispatch(request, found)
@@ -142,16 +142,15 @@ class ClusterApi:
 
     # -- who answers -----------------------------------------------------------------------------
 
-    def _only_leader(self) -> None:
-        if not self._leader.is_in_office:
+    def _only_leader(self, request: JetStream.ApiRequest, kind: str) -> None:
+        is_early = _is_early(request, kind, self._view.led_from_ns)
+        if is_early or not self._leader.is_in_office:
             raise _NotMineError
 
     def _dispatch(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         kind = found.kind
         asset = Asset(request.account, found.stream, consumer_of(found))
         if part_of(kind) is Part.META:
-            if self._repeats(request, found):
-                return
             self._judge(request, found, asset, _Led(CONTROL_GROUP, GroupOf.CONTROL))
             return
         if kind == "stream_export" and (sender := self._sender(request, asset)):
@@ -160,22 +159,22 @@ class ClusterApi:
             else:
                 request.reply.set(None)
             return
-        led = self._led(found, asset)
+        led = self._led(request, found, asset)
         if led.leader or not led.number:
             self._judge(request, found, asset, led)
         else:
             self._ask_who_leads(request, found, asset, led)
 
-    def _led(self, found: ApiSubject, asset: Asset) -> _Led:
+    def _led(self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset) -> _Led:
         """Return what this server has of an asset, and whether it leads that."""
         entry = self._book.get(asset.account, asset.stream)
         number, is_leader, of = 0, False, GroupOf.STREAM
         if entry is not None:
-            number, is_leader = entry.number, entry.is_leader
-            if part_of(found.kind) is Part.CONSUMER:
-                consumer = entry.consumers.get(asset.consumer)
-                number, of = (consumer.number if consumer else 0), GroupOf.CONSUMER
-                is_leader = consumer is not None and consumer.is_leader
+            of = GroupOf.CONSUMER if part_of(found.kind) is Part.CONSUMER else of
+            led = entry.consumers.get(asset.consumer) if of is GroupOf.CONSUMER else entry
+            if led is not None:
+                is_early = _is_early(request, found.kind, led.led_from_ns)
+                number, is_leader = led.number, led.is_leader and not is_early
         elif (asset.account, asset.stream) in self._book.offline:
             known = self._view.machine.state.find(asset.of_stream)
             # Nobody else could say so.
@@ -220,11 +219,13 @@ class ClusterApi:
             asset if part_of(found.kind) is Part.CONSUMER else asset.of_stream
         )
         is_offline = known is not None and not any(map(view.is_online, known.group.hosts))
+        is_early = _is_early(request, found.kind, view.led_from_ns)
+        meta_leader = _BEFORE if view.state.is_leader and is_early else view.state.leader
         judged = verdict(
             view.machine,
             found.kind,
             asset,
-            View(meta_leader=view.state.leader, leader=led.leader, is_offline=is_offline),
+            View(meta_leader=meta_leader, leader=led.leader, is_offline=is_offline),
         )
         if judged.is_mine:
             self._answer(request, found, asset)
@@ -247,7 +248,7 @@ class ClusterApi:
         self, request: JetStream.ApiRequest, found: ApiSubject, asset: Asset, text: bytes
     ) -> None:
         """Refuse what nobody could answer for a while; what only reads is looked at once more."""
-        led = msgspec.structs.replace(self._led(found, asset), is_looked_at=True)
+        led = msgspec.structs.replace(self._led(request, found, asset), is_looked_at=True)
         if found.kind not in _READS or not led.number:
             request.reply.set(text)
             return
@@ -334,28 +335,9 @@ class ClusterApi:
 
         self._states.gather(asset, gathered)
 
-    def _repeats(self, request: JetStream.ApiRequest, found: ApiSubject) -> bool:
-        """Answer a request for a stream that there is and is led here; False: it is another one.
-
-        It has not been deleted: who leads it answers that, too.
-        """
-        entry = self._book.get(request.account, found.stream)
-        if found.kind != "stream_create" or entry is None or not entry.group:
-            return False
-        if not entry.is_leader:
-            return False
-        try:
-            is_repeated = self._streams.wanted(request, found.stream) == entry.config
-        except ApiFailure:
-            return False  # the meta leader refuses it
-        if is_repeated:
-            assert entry.stream is not None
-            entry.stream.tell(Stream.Request("stream_create", b"", request.reply))
-        return is_repeated
-
     def _take_of_system(self, request: JetStream.ApiRequest, found: ApiSubject | None) -> None:
         """Answer a user of the system account, as the meta leader; all others are silent."""
-        self._only_leader()
+        self._only_leader(request, found.kind if found else SYSTEM)
         if found is None:
             raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
         if found.kind == "meta_server_remove":
@@ -379,6 +361,14 @@ class _Led(Struct, frozen=True):
     leader: str = ""
     is_looked_at: bool = False
     """The request has waited for its leader already."""
+
+
+def _is_early(request: JetStream.ApiRequest, kind: str, led_from_ns: int) -> bool:
+    """Return whether a request was for whoever led before, who may have carried it out.
+
+    Done twice, it would be done to what has come since: a purge, or a deletion.
+    """
+    return kind not in _READS and request.came_ns < led_from_ns
 
 
 class _NotMineError(Exception):

@@ -121,5 +121,5 @@ class Leadership:
             else:
                 it.request.reply.set(answer(it.kind, {"success": True}))
 
-        numbers = (it.of, number_of(it.to) if it.to else 0, True)
+        numbers = (it.of, number_of(it.to) if it.to else 0)
         self._ask(Verb.STEP_DOWN, it.number, then=told, numbers=numbers)

@@ -9,6 +9,7 @@ from framework_jetstream.api.answers import answer, refused
 from framework_jetstream.api.errors import ErrCode, api_error
 from framework_jetstream.meta.assignments import Asked, Group
 from framework_jetstream.meta.effects import Outcome
+from framework_jetstream.meta.leader import Existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from framework_jetstream.cluster.owed_answers import OwedAnswers
     from framework_jetstream.host import Host
     from framework_jetstream.jet_stream import JetStream
-    from framework_jetstream.meta.leader import Existing, MetaLeader
+    from framework_jetstream.meta.leader import MetaLeader
     from framework_jetstream.meta.view import ClusterView
 
 
@@ -56,8 +57,21 @@ class Office:
         self.host = host
         self.clock = clock
 
-    def decide(self, request: JetStream.ApiRequest, kind: str, decide: Callable[[], Any]) -> None:
-        """Let something be decided; who leads what it is about answers, unless it is refused."""
+    def decide(
+        self,
+        request: JetStream.ApiRequest,
+        kind: str,
+        decide: Callable[[], Any],
+        exists: Callable[[], object] | None = None,
+    ) -> None:
+        """Let something be decided; who leads what it is about answers, unless it is refused.
+
+        Args:
+            request: That is answered.
+            kind: As the answer is called.
+            decide: Decides.
+            exists: Answers where just that is there; None: who leads it does.
+        """
         made: list[Any] = []
 
         def decide_once() -> Any:
@@ -65,6 +79,9 @@ class Office:
             return made[0]
 
         def done(outcome: Outcome | Existing | None) -> None:
+            if exists is not None and isinstance(outcome, Existing):
+                exists()
+                return
             self.say_outcome(request, kind, outcome)
             if made and (outcome is Outcome.DONE or outcome is made[0]):
                 self.owed.owe(request, kind, made[0])

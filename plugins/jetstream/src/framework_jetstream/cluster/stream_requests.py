@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.answers import answer
+from framework_jetstream.api.errors import ErrCode, api_error, failure
 from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
 from framework_jetstream.api.requests import is_empty_request, read
+from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.cluster.limits import check_stream_shared
 from framework_jetstream.cluster.office import asked_of, consumer_of, unplaced
 from framework_jetstream.meta.assignments import Asset, StreamAssignment
@@ -72,7 +74,26 @@ class StreamRequests:
             self.check_room(wanted.asset, config, is_new=True)
             return self._office.leader.create_stream(wanted, [cluster or own])
 
-        self._office.decide(request, found.kind, decide)
+        exists = partial(self._tell_existing, request, found.kind, wanted.asset)
+        self._office.decide(request, found.kind, decide, exists)
+
+    def _tell_existing(self, request: JetStream.ApiRequest, kind: str, asset: Asset) -> None:
+        """Answer with a stream that there is, as who leads it knows it.
+
+        That server alone may not have heard yet that it was deleted, and what it stores then is
+        lost with it: so it is asked once it is certain here that the stream is to be there.
+        """
+        known = self._office.leader.state.stream(asset)
+        created = text_from_ns(known.created_ns) if known is not None else ""
+
+        def told(infos: list[dict[str, Any]], _: list[str]) -> None:
+            if infos and infos[0].get("created") == created:
+                request.reply.set(answer(kind, {**infos[0], "did_create": True}))
+            else:
+                self._office.refuse(request, kind, api_error(ErrCode.CLUSTER_NOT_AVAILABLE))
+
+        subject = f"$JS.API.STREAM.INFO.{asset.stream}"
+        self._office.gathering.ask(request.account, {asset.stream: subject}, told)
 
     def update(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
         """Change a stream, and who has it if that changes with it; who leads it answers."""

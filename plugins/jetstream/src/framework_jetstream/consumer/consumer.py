@@ -5,6 +5,7 @@ Size: one handler for each request, and for each thing that the engine tells.
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +35,9 @@ from framework_jetstream.consumer.rules import check_group, check_update, settle
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
 from framework_jetstream.engine.moving import LATER_S, Moving, share
 from framework_jetstream.engine.verbs import NOT_STORED, Event, GroupOf, Verb
+from framework_jetstream.meta.answering import HANDED_OVER_NS
 from framework_jetstream.meta.peers import group_number, number_of
+from framework_jetstream.meta.view import group_state
 from framework_jetstream.snapshots.consumers import engine_state
 
 if TYPE_CHECKING:
@@ -214,6 +217,7 @@ class Consumer(Component):
         self._entry.is_leader = True
         self._look()
         self._entry.leads_since_ns = self._clock()
+        self._entry.led_from_ns = time.monotonic_ns() + HANDED_OVER_NS
         self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.CONSUMER,))
         self._answer_changes()
         reply, self._asked = self._asked, None
@@ -236,6 +240,8 @@ class Consumer(Component):
     def _say_elected(self, told: EngineAnswer) -> None:
         """Let who listens know that this server leads it now."""
         entry, told_of = self._entry, (told.numbers, told.data)
+        if not told.status and not group_state(*told_of).is_handed_over:
+            entry.led_from_ns = min(entry.led_from_ns, time.monotonic_ns())
         asset = (entry.stream.account, entry.stream_name, entry.config.name)
         cluster = self._host.cluster_of(asset, told_of, entry.leads_since_ns)
         if cluster is not None and not told.status and entry.is_leader:

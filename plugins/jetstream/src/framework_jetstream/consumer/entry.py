@@ -36,6 +36,8 @@ class ConsumerEntry(Struct, kw_only=True):
     """The same."""
     leads_since_ns: int = 0
     """The same."""
+    led_from_ns: int = 0
+    """The same."""
     consumer: ActorRef[Any] | None = None
     """Its actor; None: nothing was asked of one that was read from the log."""
     is_repaired: bool = False

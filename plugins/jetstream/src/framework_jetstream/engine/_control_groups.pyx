@@ -25,7 +25,7 @@ from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.raft._catching_up cimport is_fetching
 from framework_jetstream.raft._changes cimport change_members
-from framework_jetstream.raft._elections cimport transfer_begin, was_just_handed_over
+from framework_jetstream.raft._elections cimport transfer_begin
 from framework_jetstream.raft._entries cimport log_last_term
 from framework_jetstream.raft._members cimport members_now
 from framework_jetstream.raft._raft cimport raft_set_aside
@@ -193,7 +193,8 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     there may be an election; members, as their leader has them.
 
     Behind that for whom it voted, the term of the last entry, whether it fetches entries that it lacks, whether what entries have led to
-    can't be read, whether what was durable is lost, and the index of the barrier where that has ended since the start.
+    can't be read, whether what was durable is lost, the index of the barrier where that has ended since the start, and whether it leads
+    as the leader before wanted it.
     """
     cdef Answer* answer = answer_made(engine, command.id, 0, raft.peer_count * sizeof(PeerState))
     cdef PeerState state
@@ -215,6 +216,7 @@ cdef void _say(Engine* engine, Raft* raft, const Command* command) noexcept nogi
     answer.numbers[12] = raft.is_faulty
     answer.numbers[13] = raft.loss != 0
     answer.numbers[14] = <int64_t> raft.barrier
+    answer.numbers[15] = raft.is_handed_over
     for at in range(raft.peer_count):
         state.server = raft.peers[at].id
         state.match = raft.peers[at].match
@@ -269,14 +271,12 @@ cdef int group_command(Engine* engine, Command* command) noexcept nogil:
     elif command.verb == CHANGE_MEMBER:
         return _change_member(engine, group.replica.raft, command)
     else:
-        answer_made(engine, command.id, _step_down(group.replica.raft, <uint64_t> command.numbers[1], command.numbers[2] != 0), 0)
+        answer_made(engine, command.id, _step_down(group.replica.raft, <uint64_t> command.numbers[1]), 0)
     return CARRIED_OUT
 
 
-cdef int _step_down(Raft* raft, uint64_t to, bint is_asked) noexcept nogil:
+cdef int _step_down(Raft* raft, uint64_t to) noexcept nogil:
     """Let another server lead, 0: whoever has most; return a status."""
-    if is_asked and not to and was_just_handed_over(raft):
-        return 0
     if transfer_begin(raft, to):
         return 0
     return STATUS_NOT_NOW if raft.refused == REFUSED_MEMBERS else STATUS_NOT_LEADER

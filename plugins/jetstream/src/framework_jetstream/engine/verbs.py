@@ -104,8 +104,7 @@ class Verb(IntEnum):
     elected; behind them server, match, ticks since it was heard, and whether it votes, of each
     member."""
     STEP_DOWN = 117
-    """Of what: a `GroupOf`; to whom, 0: to whoever has most; whether somebody has asked all
-    servers: then one to which it was handed over a moment ago goes on."""
+    """Of what: a `GroupOf`; to whom, 0: to whoever has most."""
     CHANGE_MEMBER = 118
     """Of what: a `GroupOf`; a `Change` of `raft.records`, and of whom. The answer has the index of
     the entry; one that is refused has a `Refused` there."""

@@ -21,6 +21,11 @@ LATE_NS: Final = 500_000_000
 """How long who answers for want of a better one waits, so that a better one is heard first."""
 
 
+HANDED_OVER_NS: Final = 250_000_000
+"""What comes so soon after a leader handed a group over may have come to that one before: all
+servers hear a request, one that is busy a little later than it hears of elections."""
+
+
 class Part(Enum):
     """Whose affair a request is."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from framework_jetstream.meta.answering import HANDED_OVER_NS
 from framework_jetstream.meta.assignments import Asset
 from framework_jetstream.meta.fleet import SILENT_AFTER_NS, Fleet
 from framework_jetstream.meta.peers import peer_from_number
@@ -74,6 +75,8 @@ class GroupState(Struct, frozen=True):
     """What it had here is lost: it counts for nothing until it has what others have."""
     barrier: int = 0
     """Index of the entry with which that ended, since the start; 0: it was not so."""
+    is_handed_over: bool = False
+    """This server leads it as the leader before wanted."""
     first_index: int = 0
     """Of the entries that are kept."""
     members: tuple[Member, ...] = ()
@@ -92,7 +95,7 @@ class GroupState(Struct, frozen=True):
 def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
     """Return what the engine has answered to GROUP_STATE."""
     term, leader, last_index, commit, applied, role, snapshot, heard_ticks = numbers[:8]
-    vote, last_term, is_catching_up, is_faulty, is_lost, barrier = numbers[9:15]
+    vote, last_term, is_catching_up, is_faulty, is_lost, barrier, is_handed_over = numbers[9:16]
     members = tuple(
         Member(peer_from_number(server), match, quiet_ticks * _TICK_NS, bool(votes))
         for server, match, quiet_ticks, votes in _MEMBER.iter_unpack(data)
@@ -112,6 +115,7 @@ def group_state(numbers: tuple[int, ...], data: bytes) -> GroupState:
         is_faulty=bool(is_faulty),
         is_lost=bool(is_lost),
         barrier=barrier,
+        is_handed_over=role == _LEADER and bool(is_handed_over),
         first_index=snapshot + 1,
         members=members,
     )
@@ -153,6 +157,8 @@ class ClusterView:
         """Of the meta group."""
         self.leader_since_ns = 0
         """Unix time since when who leads it does so, as far as this server saw it."""
+        self.led_from_ns = 0
+        """The same, by the clock of requests: those that came before were for somebody else."""
         self.is_founded = False
         self.failure = ""
         """Why this server has no say in the meta group; empty: it has."""
@@ -165,6 +171,7 @@ class ClusterView:
         """Take what the engine says of the meta group."""
         if state.leader != self.state.leader:
             self.leader_since_ns = self._clock()
+            self.led_from_ns = self.now_ns() + HANDED_OVER_NS * state.is_handed_over
         self.state = state
         voters = frozenset(it.peer for it in state.members if it.votes)
         self.fleet.hear_voters(voters if len(state.members) < _MEMBERS_MAX else None)

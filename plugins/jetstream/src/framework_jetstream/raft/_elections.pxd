@@ -15,5 +15,4 @@ cdef void vote_asked(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef void vote_refuse(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef void vote_answered(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef void timeout_told(Raft* raft, const RaftMessage* message) noexcept nogil
-cdef bint was_just_handed_over(Raft* raft) noexcept nogil
 cdef bint transfer_begin(Raft* raft, uint64_t to) noexcept nogil

@@ -191,14 +191,6 @@ cdef void timeout_told(Raft* raft, const RaftMessage* message) noexcept nogil:
         _stand_now(raft, TRANSFER)
 
 
-cdef bint was_just_handed_over(Raft* raft) noexcept nogil:
-    """Return whether a leader leads since so little time, as the one before wanted it, that who asks it to let another one lead may have
-    meant that one: all servers hear such a request, one after the other.
-    """
-    raft_catch_up(raft)
-    return raft.role == LEADER and raft.is_handed_over and raft.elapsed < raft.settings.election_ticks // 2
-
-
 cdef bint transfer_begin(Raft* raft, uint64_t to) noexcept nogil:
     """Let another voter lead, 0: the one that has most; proposals are refused until that is done or has taken an election timeout."""
     cdef RaftPeer* best = NULL

@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._digests cimport Digests, digests_begin, digests_keep
-from framework_jetstream.raft._elections cimport resume, stand, transfer_begin, was_just_handed_over
+from framework_jetstream.raft._elections cimport resume, stand, transfer_begin
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
 from framework_jetstream.raft._hibernation cimport beat_received, pair_beat, server_beats, server_begin
 from framework_jetstream.raft._losses cimport raft_lose
@@ -449,9 +449,9 @@ cdef class RaftGroup:
         return self.raft.transferee
 
     @property
-    def was_just_handed_over(self) -> bool:
-        """Whether it leads since less than half an election timeout, as the leader before wanted it."""
-        return was_just_handed_over(self.raft)
+    def is_handed_over(self) -> bool:
+        """Whether it leads, or led last, as the leader before wanted it."""
+        return self.raft.is_handed_over
 
     @property
     def may_begin_anew(self) -> bool:

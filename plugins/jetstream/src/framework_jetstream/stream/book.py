@@ -46,6 +46,8 @@ class StreamEntry(Struct, kw_only=True):
     """Whether this server answers for it."""
     leads_since_ns: int = 0
     """Unix time since when it leads its group; 0: it does not, or there is none."""
+    led_from_ns: int = 0
+    """The same, by the clock of requests: those that came before were for somebody else."""
     stream: ActorRef[Any] | None = None
     consumers: dict[str, ConsumerEntry] = field(default_factory=dict)
     """By name; the actor of the stream changes them."""

@@ -6,6 +6,7 @@ Size: one handler for each request of the API.
 from __future__ import annotations
 
 import struct
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -56,7 +57,9 @@ from framework_jetstream.engine.verbs import (
     GroupOf,
     Verb,
 )
+from framework_jetstream.meta.answering import HANDED_OVER_NS
 from framework_jetstream.meta.peers import peer_from_number
+from framework_jetstream.meta.view import group_state
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.sourcing.served import (
     IDENTITY_HEADER,
@@ -367,6 +370,7 @@ class Stream(Component):
         self._shared.look()
         self._sourcing.follow(self._entry.config)
         self._entry.leads_since_ns = self._clock()
+        self._entry.led_from_ns = time.monotonic_ns() + HANDED_OVER_NS
         self._ask(Verb.GROUP_STATE, self._say_elected, numbers=(GroupOf.STREAM,))
         reply, self._restored = self._restored, None
         if reply is not None:
@@ -379,6 +383,8 @@ class Stream(Component):
     def _say_elected(self, told: EngineAnswer) -> None:
         """Let who listens know that this server leads it now."""
         entry, told_of = self._entry, (told.numbers, told.data)
+        if not told.status and not group_state(*told_of).is_handed_over:
+            entry.led_from_ns = min(entry.led_from_ns, time.monotonic_ns())
         name, since_ns = entry.config.name, entry.leads_since_ns
         cluster = self._host.cluster_of((entry.account, name, ""), told_of, since_ns)
         if cluster is not None and not told.status and entry.is_leader:
